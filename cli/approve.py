@@ -11,7 +11,7 @@ from cli.permission import require_role
 from cli.printing import print_lines
 from fleet.acts.answers import NotWaitingError, find_waiting_step, give_answer
 from include.control.approvals import NOBODY, Approval, ApprovalStore
-from include.control.interventions import Act, Intervention, record_intervention
+from include.control.interventions import Intervention, UserAction, record_intervention
 from include.orchestration.waiting_steps import read_waiting_steps
 from include.settings import Settings
 
@@ -59,7 +59,7 @@ def _lift(store: ApprovalStore, denials: Sequence[Approval], by: str, settings: 
     store.lift(mine)
     for one in mine:
         detail = f"the no of {one.by} is lifted"
-        act = Intervention(now_s, Act.LIFT, f"{one.cluster}/{one.job}", by, "", detail, one.step_id)
+        act = Intervention(now_s, UserAction.LIFT, f"{one.cluster}/{one.job}", by, "", detail, one.step_id)
         record_intervention(settings.paths.lake, act)
     print_lines(f"lifted: {_name(one)}: {one.by} has said no" for one in mine)
 

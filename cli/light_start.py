@@ -9,7 +9,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 
-class _LeftOut(MetaPathFinder):
+class _ExcludedPackage(MetaPathFinder):
     def __init__(self, package: str) -> None:
         self.package = package
 
@@ -26,9 +26,9 @@ class _LeftOut(MetaPathFinder):
 
 def leave_out(package: str) -> None:
     """Have no such package in this process; nothing happens when it is there already."""
-    is_known = any(isinstance(one, _LeftOut) and one.package == package for one in sys.meta_path)
+    is_known = any(isinstance(one, _ExcludedPackage) and one.package == package for one in sys.meta_path)
     if package not in sys.modules and not is_known:
-        sys.meta_path.insert(0, _LeftOut(package))
+        sys.meta_path.insert(0, _ExcludedPackage(package))
 
 
 def leave_pandas_out() -> None:

@@ -22,7 +22,7 @@ from cli.questions import cluster_and_job
 from controller.log.log_reading import plain_row, read_log, read_logged_jobs
 from fleet.decisions import decision_of
 from fleet.fleet_reader import FleetReader
-from fleet.history import HistoryLine, merge_history, select_acts
+from fleet.history import HistoryEntry, merge_history, select_acts
 from fleet.log_tables import LogTables, newest_of_jobs
 from fleet.plain import to_json
 from fleet.small_tables import SmallTables
@@ -130,7 +130,7 @@ def _print_fleet(
     return 0
 
 
-def fleet_line(one: HistoryLine) -> str:
+def fleet_line(one: HistoryEntry) -> str:
     """Return a line of the fleet's log: when, which job, what, and why."""
     line = one.line
     dry = " [dry run]" if line.is_dry_run else ""

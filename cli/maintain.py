@@ -12,10 +12,10 @@ from cli.arguments import CommandParser, moment
 from cli.command import add_out, command
 from cli.out_lock import hold_paths
 from cli.run_table import open_console
-from include.maintenance.lake_upkeep import LakeUpkeep, keep_up_lake
+from include.maintenance.lake_upkeep import LakeMaintenance, keep_up_lake
 
 
-def upkeep_table(result: LakeUpkeep, *, applies: bool) -> Table:
+def upkeep_table(result: LakeMaintenance, *, applies: bool) -> Table:
     """Return a table with one row for each table of the lake."""
     table = Table(title="Upkeep" if applies else "Upkeep (nothing is changed; --apply does it)")
     table.add_column("table", no_wrap=True)

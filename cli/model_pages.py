@@ -13,7 +13,7 @@ from models.bundle.job_models import CapacityCurve
 from models.scheduling.figures import format_count, format_rate
 from models.training.gate import Verdict
 from models.training.model_review import PINNED_TAG, REJECTED_TAG, VERSION_TAG, ReviewedVersion
-from spark_jobs.model_acts import REVIEW_TAG, ActRefusedError, Done, ModelActs
+from spark_jobs.model_acts import REVIEW_TAG, ActRefusedError, ActResult, ModelReview
 from spark_jobs.model_store import GATE_TAG, NOTE_TAG, ModelStore
 from spark_jobs.train.changes import describe_bundles, list_capacity_changes
 
@@ -53,7 +53,7 @@ def describe_version(store: ModelStore, name: str | None = None) -> list[str]:
     champion = store.read_champion().registered
     if name is None and champion is None:
         raise ActRefusedError("there is no champion; see tidewise models list")
-    one = ModelActs(store, "", "").find(name or str(champion.number if champion else 0))
+    one = ModelReview(store, "", "").find(name or str(champion.number if champion else 0))
     run, bundle = store.read_run(one.number), store.read_number(one.number)
     others = {job: version for job, version in bundle.versions_of_jobs().items() if version != bundle.model_version}
     lines = [
@@ -110,14 +110,14 @@ def describe_difference(store: ModelStore, name: str, other: str | None = None) 
     champion = store.read_champion().registered
     if other is None and champion is None:
         raise ActRefusedError("there is no champion to compare with; name two versions")
-    acts = ModelActs(store, "", "")
+    acts = ModelReview(store, "", "")
     new, old = acts.find(name), acts.find(other or str(champion.number if champion else 0))
     ours, theirs = store.read_number(new.number), store.read_number(old.number)
     head = [f"version {new.number} ({ours.model_version}) beside version {old.number} ({theirs.model_version})"]
     return [*head, *describe_bundles(ours, theirs), *list_capacity_changes(ours, theirs)]
 
 
-def write_made(lake: str, done: Done, at: datetime) -> None:
+def write_made(lake: str, done: ActResult, at: datetime) -> None:
     """Write the rows of a version that a person's act has made, as a training writes its own."""
     made = done.made
     if made is None or done.champion is None:

@@ -20,20 +20,20 @@ from cli.printing import print_lines
 from cli.questions import cluster_and_job
 from cli.setup_steps import never_silent
 from include.backup.registry_copy import list_numbers
-from include.control.interventions import Act, Intervention, record_intervention
+from include.control.interventions import Intervention, UserAction, record_intervention
 from include.settings import Settings
 
 if TYPE_CHECKING:
-    from spark_jobs.model_acts import Done, ModelActs
+    from spark_jobs.model_acts import ActResult, ModelReview
     from spark_jobs.model_store import ModelStore
 
 QUESTIONS = ("list", "show", "diff")
 ACTS = {
-    "approve": Act.APPROVE_MODEL,
-    "reject": Act.REJECT_MODEL,
-    "pin": Act.PIN_MODEL,
-    "lift": Act.LIFT_MODEL,
-    "rollback": Act.ROLL_BACK_MODEL,
+    "approve": UserAction.APPROVE_MODEL,
+    "reject": UserAction.REJECT_MODEL,
+    "pin": UserAction.PIN_MODEL,
+    "lift": UserAction.LIFT_MODEL,
+    "rollback": UserAction.ROLL_BACK_MODEL,
 }
 OF_JOBS = ("reject", "pin", "lift")
 WORDS = {
@@ -92,10 +92,10 @@ def _ask(store: ModelStore, options: argparse.Namespace) -> list[str]:
 
 def _do(store: ModelStore, settings: Settings, options: argparse.Namespace, now_s: float) -> list[str]:
     """Do what was asked for, or say what it would be; returns lines for a person."""
-    from spark_jobs.model_acts import ModelActs
+    from spark_jobs.model_acts import ModelReview
 
     by, at = require_role(settings.roles, "approve", options.by), f"{datetime.fromtimestamp(now_s, UTC):%FT%TZ}"
-    acts = ModelActs(store, by, at, " ".join(options.reason or ()))
+    acts = ModelReview(store, by, at, " ".join(options.reason or ()))
     version = options.version[0] if options.version else None
     jobs = [(cluster, job) for cluster, _, job in (name.partition("/") for name in options.job or ())]
     number = acts.find(version).number if version else None
@@ -138,7 +138,7 @@ def _names_job(options: argparse.Namespace) -> bool:
     return options.act == "show" and "/" in "".join(options.version[:1])
 
 
-def _act(acts: ModelActs, name: str, version: str | None, jobs: Sequence[tuple[str, str]]) -> Done:
+def _act(acts: ModelReview, name: str, version: str | None, jobs: Sequence[tuple[str, str]]) -> ActResult:
     if name == "rollback":
         return acts.roll_back(version)
     if version is None:
@@ -153,7 +153,7 @@ def _repeat(options: argparse.Namespace) -> str:
     return " ".join([options.act, *options.version, *(f"--job {job}" for job in options.job or ())])
 
 
-def _record(settings: Settings, options: argparse.Namespace, by: str, now_s: float, done: Done) -> None:
+def _record(settings: Settings, options: argparse.Namespace, by: str, now_s: float, done: ActResult) -> None:
     """Write down who did what, and the version that was made for it as a training's would be."""
     reason = " ".join(options.reason or ())
     for scope in options.job or ["all"]:

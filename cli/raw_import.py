@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 from include.atomic_write import write_bytes
-from include.flink.poller import Delivery
+from include.flink.poller import DeliveredFiles
 from include.raw_files import LAYOUT
 
 _LAYOUT = re.compile(r"cluster=([\w.-]+)/date=(\d{4}-\d{2}-\d{2})/hour=(\d{2})/[^/._][^/]*\.jsonl(\.gz)?")
@@ -24,7 +24,7 @@ class FileSource:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def deliver(self, raw_root: Path) -> Delivery:
+    def deliver(self, raw_root: Path) -> DeliveredFiles:
         """Copy every accepted file to the same place below the raw root; a second call copies nothing."""
         written = retained = 0
         refused: dict[str, str] = {}

@@ -17,7 +17,7 @@ from controller.leases.lease import LeaseLostError
 from include.backup.backup_folder import open_folder
 from include.backup.manifest import BackupError
 from include.control.holds import EVERYTHING
-from include.control.interventions import Act, Intervention, record_intervention
+from include.control.interventions import Intervention, UserAction, record_intervention
 from include.place import place
 
 AFTER = """restore: done, and everything is on hold. Next:
@@ -45,7 +45,9 @@ def run(options: argparse.Namespace, _: float) -> None:
         by, clusters = read_login(), choose_clusters(settings, None)
         done = restore(settings, manifest, backup, clusters, by, clock=time.time)
         what = f"the backup of {manifest.made_at} from {options.source}"
-        record_intervention(settings.paths.lake, Intervention(done.at_s, Act.RESTORE, EVERYTHING, by, detail=what))
+        record_intervention(
+            settings.paths.lake, Intervention(done.at_s, UserAction.RESTORE, EVERYTHING, by, detail=what)
+        )
     if manifest.registry.missing:
         print(f"restore: models are NOT in it: {manifest.registry.missing}")
     print(AFTER)

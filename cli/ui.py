@@ -63,7 +63,7 @@ def services(airflow_port: int, mlflow_port: int) -> list[Service]:
     ]
 
 
-class Waiting:
+class WaitProgress:
     """Says what is waited for: at once, and then for how long, every ten seconds."""
 
     def __init__(self, what: str) -> None:
@@ -83,7 +83,7 @@ class Waiting:
             print(f"ui: waiting for {self.what}, {self.waited_s:.0f} s so far ...", flush=True)
 
 
-class Group:
+class ProcessGroup:
     """Processes that start together and stop together."""
 
     def __init__(self, environment: Mapping[str, str], logs: Path) -> None:
@@ -158,13 +158,13 @@ def require_free(port: int, option: str) -> None:
             raise UiError(f"port {port} is taken ({error.strerror}): pass another, {option} PORT") from error
 
 
-def wait_for(what: str, url: str | Request, group: Group) -> None:
+def wait_for(what: str, url: str | Request, group: ProcessGroup) -> None:
     """Wait until a URL answers, and say so.
 
     Raises:
         UiError: it did not in time, or a process ended.
     """
-    waiting = Waiting(what)
+    waiting = WaitProgress(what)
     while waiting.waited_s < START_WITHIN_S:
         group.check()
         waiting.say()
@@ -186,8 +186,8 @@ def prepare_airflow(environment: Mapping[str, str], logs: Path) -> None:
     is_there = (Path(environment["AIRFLOW_HOME"]) / "airflow.db").is_file()
     about = "" if is_there else ", which is made once and takes half a minute"
     prepare = "from cli.dag_runner import prepare_database; prepare_database()"
-    group = Group(environment, logs)
-    waiting = Waiting(f"Airflow's database{about}")
+    group = ProcessGroup(environment, logs)
+    waiting = WaitProgress(f"Airflow's database{about}")
     try:
         group.start(Service("database", [sys.executable, "-c", prepare]))
         while not group.has_ended("database"):
@@ -212,7 +212,7 @@ def name_dags(names: Sequence[str]) -> list[str]:
     return wanted
 
 
-def switch_on(names: Sequence[str], environment: Mapping[str, str], group: Group) -> dict[str, bool]:
+def switch_on(names: Sequence[str], environment: Mapping[str, str], group: ProcessGroup) -> dict[str, bool]:
     """Switch DAGs on once Airflow has read their files; returns which DAGs are on.
 
     Raises:
@@ -220,7 +220,7 @@ def switch_on(names: Sequence[str], environment: Mapping[str, str], group: Group
     """
     database = AirflowDatabase(Path(environment["AIRFLOW_HOME"]) / "airflow.db")
     wanted = name_dags(names)
-    waiting = Waiting("Airflow to read the DAGs")
+    waiting = WaitProgress("Airflow to read the DAGs")
     while not set(wanted) <= set(database.read_paused()):
         group.check()
         if waiting.waited_s > START_WITHIN_S:
@@ -301,7 +301,7 @@ def run(options: argparse.Namespace, _: float) -> None:
     }
     logs = PROJECT / local_beside(settings.paths.out) / "ui"
     print(f"ui: starting Airflow and MLflow, logs in {logs} ...", flush=True)
-    group = Group(environment, logs)
+    group = ProcessGroup(environment, logs)
     _stop_on_signals()
     try:
         prepare_airflow(environment, logs)

@@ -18,7 +18,7 @@ from fleet.acts.undo import HOURS, check_not_held, list_undo_warnings, order_und
 from fleet.fleet_reader import FleetReader
 from fleet.plain import to_json
 from fleet.shown import show_time
-from fleet.undoable import NothingToUndoError, Undoable
+from fleet.undoable import NothingToUndoError, UndoableRescale
 from include.settings import Settings
 from include.short_names import visible
 from models.control.log_lines import describe_change
@@ -61,7 +61,7 @@ def run(options: argparse.Namespace, now_s: float) -> int:
     return int(bool(warnings) and bool(options.yes))
 
 
-def _find(reader: FleetReader, settings: Settings, job: str, now_s: float) -> Undoable:
+def _find(reader: FleetReader, settings: Settings, job: str, now_s: float) -> UndoableRescale:
     cluster, _, name = job.partition("/")
     try:
         return read_undoable(reader, cluster, name, now_s)

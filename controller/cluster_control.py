@@ -17,7 +17,7 @@ from controller.leases.lease_keeper import keep_renewed
 from controller.limits.limits_of_job import LimitsReader, LimitsSnapshot
 from controller.log.control_log import Provenance
 from controller.log.delta_log import DeltaControlLog
-from controller.outcomes.judge_rescales import RescaleJudge
+from controller.outcomes.judge_rescales import RescaleEvaluator
 from controller.outcomes.measure_outcome import find_lateness_s
 from controller.outcomes.rescale_outcomes import RescaleOutcome
 from controller.view.job_view import JobView
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 NO_REMARKS: Mapping[str, str] = {}
 
 
-class LimitsOnce:
+class CachedLimits:
     """Limits of a job as they were when the tick began; every further call reads them anew, as before each request."""
 
     def __init__(self, known: Limits, read: Callable[[], Limits]) -> None:
@@ -85,10 +85,10 @@ class ClusterControl:
     _live_jobs: Mapping[str, LiveJob] = field(init=False, default_factory=dict)
     slots_wait_s: float | None = None
     _has_lease: bool = False
-    _judge: RescaleJudge = field(init=False)
+    _judge: RescaleEvaluator = field(init=False)
 
     def __post_init__(self) -> None:
-        self._judge = RescaleJudge(self.name, self.log, self.late_after_s)
+        self._judge = RescaleEvaluator(self.name, self.log, self.late_after_s)
 
     @property
     def outcomes(self) -> list[RescaleOutcome]:
@@ -267,7 +267,7 @@ class ClusterControl:
         return JobTask(
             job=f"{self.name}/{job}",
             desired=wanted,
-            read_limits=LimitsOnce(limits_of(limits), lambda: limits_of(self.limits.read())),
+            read_limits=CachedLimits(limits_of(limits), lambda: limits_of(self.limits.read())),
             outcome=self._judge.judge(job, view),
             provenance=Provenance(
                 operators={vertex_id: operator for operator, vertex_id in vertex_ids.items()},

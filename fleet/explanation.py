@@ -26,7 +26,7 @@ _FOLLOWED = timedelta(hours=3)
 
 
 @dataclass(frozen=True, slots=True)
-class OperatorFigures:
+class OperatorMetrics:
     """What was measured of an operator in the last window before a decision; rates in records/s.
 
     Attributes:
@@ -67,7 +67,7 @@ class Explanation:
 
     decision: DecisionFact
     free_slots: int | None
-    measured: tuple[OperatorFigures, ...]
+    measured: tuple[OperatorMetrics, ...]
     plan: StepFact | None
     sent_at_s: float | None
     answer: str
@@ -146,7 +146,7 @@ def _describe_times(rows: Sequence[Row]) -> str:
     return describe_states(times[-1]) if times else ""
 
 
-def measure_operators(windows: Sequence[Mapping[str, Any]]) -> tuple[OperatorFigures, ...]:
+def measure_operators(windows: Sequence[Mapping[str, Any]]) -> tuple[OperatorMetrics, ...]:
     """Return the figures of each operator in its last window; windows in the order of time."""
     last = {row["operator"]: row for row in windows}
     return tuple(_figures_of(row) for row in last.values())
@@ -173,11 +173,11 @@ def outcome_of(row: Mapping[str, Any]) -> OutcomeFact:
     )
 
 
-def _figures_of(row: Mapping[str, Any]) -> OperatorFigures:
+def _figures_of(row: Mapping[str, Any]) -> OperatorMetrics:
     arrives = row["target_data_rate_per_s"] if row["is_source"] else None
     rate = _number(row["observed_processing_rate_per_s"] if arrives is None else arrives)
     capacity = _number(row["true_processing_rate_per_s"])
-    return OperatorFigures(
+    return OperatorMetrics(
         operator=row["operator"],
         at_s=row["window_start"].timestamp() + row["window_s"],
         parallelism=row["parallelism"],

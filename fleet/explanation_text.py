@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fleet.explanation import Explanation, OperatorFigures
+from fleet.explanation import Explanation, OperatorMetrics
 from fleet.facts import DecisionFact, OutcomeFact, StepFact
 from fleet.health import describe_age
 from fleet.shown import show_rate, show_time
@@ -59,7 +59,7 @@ _BY = {
 }
 
 
-def _describe_figures(figures: Sequence[OperatorFigures]) -> list[str]:
+def _describe_figures(figures: Sequence[OperatorMetrics]) -> list[str]:
     if not figures:
         return ["  nothing was ingested of that time"]
     short = shorten_names({one.operator for one in figures})

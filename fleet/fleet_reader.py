@@ -25,7 +25,7 @@ from fleet.holds import covers, list_fixed_holds, list_holds_after_changes, list
 from fleet.leases import LeaseFact, read_leases
 from fleet.loads import load_of
 from fleet.log_tables import KEYS, LastRows, LogTables, Row
-from fleet.lost_tables import LostTable, find_lost_tables
+from fleet.lost_tables import UnreadableTable, find_lost_tables
 from fleet.plans import list_steps, select_steps
 from fleet.recent_tables import RecentTables
 from fleet.small_tables import SmallTables
@@ -145,7 +145,7 @@ class FleetReader:
             result.append(replace(job, state=state, window=load_of(windows[key]) if key in windows else None))
         return result
 
-    def find_lost_tables(self) -> list[LostTable]:
+    def find_lost_tables(self) -> list[UnreadableTable]:
         """Return the tables of the lake that are lost."""
         return find_lost_tables(self.settings.paths.lake, self._read_stages())
 

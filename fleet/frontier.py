@@ -12,7 +12,7 @@ FILE = "goals.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class FrontierPoint:
     """What a policy took in a day, in the mean of the days.
 
     Attributes:
@@ -31,12 +31,12 @@ class PolicyCurve:
 
     policy: str
     title: str
-    points: tuple[Point, ...]
+    points: tuple[FrontierPoint, ...]
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> PolicyCurve:
         """Return the curve that JSON holds."""
-        return cls(values["policy"], values["title"], tuple(Point(**one) for one in values["points"]))
+        return cls(values["policy"], values["title"], tuple(FrontierPoint(**one) for one in values["points"]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from fleet.facts import ClusterStatus, DecisionFact, HealthFact, HoldFact, JobStatus, ModelFacts
-from fleet.lost_tables import LostTable
+from fleet.lost_tables import UnreadableTable
 from include.settings import Health
 from include.stage_states import StageState
 from include.utc import DAY_S, HOUR_S
@@ -48,7 +48,7 @@ class Fault(StrEnum):
     DISK_FULL = "disk_full"
 
 
-class _Figure(NamedTuple):
+class _Check(NamedTuple):
     """What a figure is of, and what to do when it is beyond its threshold."""
 
     fault: Fault
@@ -61,12 +61,12 @@ def judge_cluster(cluster: ClusterStatus, limits: Health, now_s: float) -> list[
     name = cluster.cluster
     controller = _judge_controller(cluster, limits, now_s)
     plan = _judge_age(
-        _Figure(Fault.PLAN_OLD, name, "does tidewise_hour run?"),
+        _Check(Fault.PLAN_OLD, name, "does tidewise_hour run?"),
         *("the as-of of the newest plan", cluster.plan_as_of_s, now_s),
         most_h=limits.plan_old_h,
     )
     metrics = _judge_age(
-        _Figure(Fault.METRICS_OLD, name, "does tidewise_hour run, and does anything collect? tidewise doctor"),
+        _Check(Fault.METRICS_OLD, name, "does tidewise_hour run, and does anything collect? tidewise doctor"),
         *("the end of the last ingested hour", cluster.metrics_until_s, now_s),
         most_h=limits.metrics_old_h,
     )
@@ -124,7 +124,7 @@ def _judge_coverage(cluster: ClusterStatus, limits: Health) -> list[HealthFact]:
 def judge_models(models: ModelFacts, limits: Health, now_s: float) -> list[HealthFact]:
     """Return the health of the models: their age, and whether the last training was refused."""
     age = _judge_age(
-        _Figure(Fault.MODELS_OLD, EVERYWHERE, "does tidewise_train run? docs/runbook.md#when-a-stage-fails"),
+        _Check(Fault.MODELS_OLD, EVERYWHERE, "does tidewise_train run? docs/runbook.md#when-a-stage-fails"),
         *("the training of the models in use", models.trained_at_s, now_s),
         most_h=limits.models_old_h,
     )
@@ -166,21 +166,19 @@ def judge_jobs(jobs: Iterable[JobStatus], holds: Sequence[HoldFact], limits: Hea
         result += _judge_help(job.last_decision, scope, limits, now_s)
         if job.refusals >= limits.refusals_max:
             detail = f"{job.refusals} decisions were refused within a day{last}"
-            result.append(_count(_Figure(Fault.STEPS_REFUSED, scope, why), job.refusals, limits.refusals_max, detail))
+            result.append(_count(_Check(Fault.STEPS_REFUSED, scope, why), job.refusals, limits.refusals_max, detail))
         if job.roll_backs >= limits.roll_backs_max:
             detail = f"taken back within a day: {format_count(job.roll_backs, 'step')}"
             result.append(
-                _count(_Figure(Fault.STEPS_ROLLED_BACK, scope, why), job.roll_backs, limits.roll_backs_max, detail)
+                _count(_Check(Fault.STEPS_ROLLED_BACK, scope, why), job.roll_backs, limits.roll_backs_max, detail)
             )
         for one in job.waiting:
-            result.append(_count(_Figure(Fault.WAITS_FOR_PERSON, scope, one.remedy), len(job.waiting), 0, one.detail))
+            result.append(_count(_Check(Fault.WAITS_FOR_PERSON, scope, one.remedy), len(job.waiting), 0, one.detail))
     for hold in holds:
         if hold.kind == "change":
             until = f"{datetime.fromtimestamp(hold.until_s, UTC):%Y-%m-%d %H:%M}Z" if hold.until_s else "released"
             detail = f"{hold.reason}: left alone until {until}"
-            result.append(
-                _count(_Figure(Fault.FOREIGN_CHANGE, hold.scope, f"who was it? {hold.release}"), 1, 0, detail)
-            )
+            result.append(_count(_Check(Fault.FOREIGN_CHANGE, hold.scope, f"who was it? {hold.release}"), 1, 0, detail))
     return result
 
 
@@ -202,10 +200,10 @@ def _judge_help(last: DecisionFact | None, scope: str, limits: Health, now_s: fl
             yield HealthFact(fault, scope, True, now_s - since_s, most_s, "s", detail, remedy)
 
 
-def judge_tables(lost: Sequence[LostTable]) -> list[HealthFact]:
+def judge_tables(lost: Sequence[UnreadableTable]) -> list[HealthFact]:
     """Return the tables that are lost, one fact each."""
     remedy = "put it back: tidewise restore, or run its stages again (docs/runbook.md)"
-    figure = _Figure(Fault.TABLE_LOST, EVERYWHERE, remedy)
+    figure = _Check(Fault.TABLE_LOST, EVERYWHERE, remedy)
     return [_count(figure, 1, 0, str(one)) for one in lost]
 
 
@@ -226,17 +224,17 @@ def judge_stages(states: Iterable[StageState], now_s: float) -> list[HealthFact]
         if one.error:
             detail = f"{one.task} failed {ago}: {one.error}"
             remedy = "its log in Airflow; docs/runbook.md#when-a-stage-fails"
-            fact = _count(_Figure(Fault.STAGE_FAILING, EVERYWHERE, remedy), 1, 0, detail)
+            fact = _count(_Check(Fault.STAGE_FAILING, EVERYWHERE, remedy), 1, 0, detail)
             result.append(replace(fact, subject=one.task))
         elif one.empty:
             detail = f"{one.task} ended well {ago}, and {' and '.join(one.empty)} had nothing to do"
             remedy = "does anything collect, and is paths.raw mounted? tidewise doctor"
-            fact = _count(_Figure(Fault.STAGE_EMPTY, EVERYWHERE, remedy), len(one.empty), 0, detail)
+            fact = _count(_Check(Fault.STAGE_EMPTY, EVERYWHERE, remedy), len(one.empty), 0, detail)
             result.append(replace(fact, subject=one.task))
         if one.lost:
             detail = f"{one.task}, {ago}: {'; '.join(one.lost)}"
             remedy = "put the files back, or let tidewise_train run: its models are promoted as ever; tidewise models"
-            fact = _count(_Figure(Fault.MODELS_LOST, EVERYWHERE, remedy), len(one.lost), 0, detail)
+            fact = _count(_Check(Fault.MODELS_LOST, EVERYWHERE, remedy), len(one.lost), 0, detail)
             result.append(replace(fact, subject=one.task))
     return result
 
@@ -272,7 +270,7 @@ def _judge_controller(cluster: ClusterStatus, limits: Health, now_s: float) -> H
     return HealthFact(Fault.CONTROLLER_LATE, cluster.cluster, is_late, age_s, late_s, "s", detail, remedy)
 
 
-def _judge_age(figure: _Figure, what: str, at_s: float | None, now_s: float, *, most_h: float) -> HealthFact:
+def _judge_age(figure: _Check, what: str, at_s: float | None, now_s: float, *, most_h: float) -> HealthFact:
     most_s = most_h * HOUR_S
     if not most_h:
         return HealthFact(figure.fault, figure.scope, False, None, None, "s", "not part of this set-up", "")
@@ -283,7 +281,7 @@ def _judge_age(figure: _Figure, what: str, at_s: float | None, now_s: float, *, 
     return HealthFact(figure.fault, figure.scope, age_s > most_s, age_s, most_s, "s", detail, figure.remedy)
 
 
-def _count(figure: _Figure, value: int, threshold: int, detail: str) -> HealthFact:
+def _count(figure: _Check, value: int, threshold: int, detail: str) -> HealthFact:
     return HealthFact(figure.fault, figure.scope, True, float(value), float(threshold), "count", detail, figure.remedy)
 
 

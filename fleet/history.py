@@ -12,7 +12,7 @@ from models.control.log_lines import LogLine, log_lines
 
 
 @dataclass(frozen=True, slots=True)
-class HistoryLine:
+class HistoryEntry:
     """A decision or an act.
 
     Attributes:
@@ -28,13 +28,13 @@ class HistoryLine:
     by: str = ""
 
 
-def merge_history(rows: Iterable[Mapping[str, Any]], acts: Iterable[Mapping[str, Any]]) -> list[HistoryLine]:
+def merge_history(rows: Iterable[Mapping[str, Any]], acts: Iterable[Mapping[str, Any]]) -> list[HistoryEntry]:
     """Return decisions (rows of the control log, with ``state``) and acts (``ops.interventions``) by time."""
     of_jobs: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
         of_jobs.setdefault(f"{row['cluster']}/{row['job']}", []).append(row)
-    result = [HistoryLine(line.at, job, line) for job, listed in of_jobs.items() for line in log_lines(listed)]
-    result += [HistoryLine(row["at"], row["scope"], line_of_act(row), row["by"] or "") for row in acts]
+    result = [HistoryEntry(line.at, job, line) for job, listed in of_jobs.items() for line in log_lines(listed)]
+    result += [HistoryEntry(row["at"], row["scope"], line_of_act(row), row["by"] or "") for row in acts]
     return sorted(result, key=lambda one: (one.at, one.scope))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from fleet.facts import HoldFact
 from fleet.log_tables import Row, read_json
-from include.control.holds import EVERYTHING, Hold, UnreadHold, holds_of_variable
+from include.control.holds import EVERYTHING, Hold, UnreadableHold, holds_of_variable
 from include.control.undo_orders import UndoOrder
 from include.settings import Settings
 from models.control.undo import name_hold_until
@@ -50,7 +50,7 @@ def list_holds_of_persons(holds: Iterable[Hold], orders: Sequence[UndoOrder]) ->
 
 
 def _release_of(one: Hold) -> str:
-    if isinstance(one, UnreadHold):
+    if isinstance(one, UnreadableHold):
         return one.remedy
     return "tidewise release" if one.scope == EVERYTHING else f"tidewise release {one.scope}"
 

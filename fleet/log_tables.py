@@ -56,7 +56,7 @@ class NewestRows(NamedTuple):
 
 
 @dataclass(eq=False)
-class _Day:
+class _DayRows:
     """The rows of a date, and what was worked out from them."""
 
     files: frozenset[str]
@@ -73,8 +73,8 @@ class _Day:
     def ends_until(self, now: pa.Scalar) -> bool:
         return not len(self.rows) or bool(pc.less_equal(self.last, now).as_py())
 
-    def until(self, now: pa.Scalar) -> _Day:
-        return _Day(self.files, self.rows.filter(pc.less_equal(self.rows["at"], now)))
+    def until(self, now: pa.Scalar) -> _DayRows:
+        return _DayRows(self.files, self.rows.filter(pc.less_equal(self.rows["at"], now)))
 
 
 class LogTables:
@@ -86,9 +86,9 @@ class LogTables:
 
     def __init__(self, lake: str) -> None:
         self._table = LakeTable(lake, CONTROL_LOG)
-        self._days: dict[date, _Day] = {}
+        self._days: dict[date, _DayRows] = {}
         self._whole: dict[tuple[Any, ...], Row] = {}
-        self._newest: tuple[list[_Day], NewestRows] | None = None
+        self._newest: tuple[list[_DayRows], NewestRows] | None = None
         self._last: tuple[pa.Table, pa.Table, LastRows] | None = None
 
     def read_light(self, now_s: float) -> pa.Table:
@@ -109,7 +109,7 @@ class LogTables:
         self._newest = days, result
         return result
 
-    def _read_days(self, now_s: float) -> list[_Day]:
+    def _read_days(self, now_s: float) -> list[_DayRows]:
         """Return the days until now, each read again when its files have changed."""
         now = pa.scalar(timestamp_of(now_s), pa.timestamp("us", tz="UTC"))
         until = date_of(now_s)
@@ -117,7 +117,7 @@ class LogTables:
         files = {day: paths for day, paths in self._table.read_files().items() if since <= day <= until}
         self._days = {day: read for day, read in self._days.items() if files.get(day) == read.files}
         for day in sorted(files.keys() - self._days.keys()):
-            self._days[day] = _Day(files[day], self._table.read(LIGHT, day, day))
+            self._days[day] = _DayRows(files[day], self._table.read(LIGHT, day, day))
         return [day if day.ends_until(now) else day.until(now) for day in self._days.values()]
 
     def read_whole_of(self, newest: pa.Table, sent: pa.Table, *, is_part: bool = False) -> LastRows:

@@ -36,7 +36,7 @@ _OF_STAGE: Mapping[str, Table] = {
 """Stage -> a table that is there when it has ended well."""
 
 
-class LostTable(NamedTuple):
+class UnreadableTable(NamedTuple):
     """A table that cannot be read, and how that is known."""
 
     name: str
@@ -47,7 +47,7 @@ class LostTable(NamedTuple):
         return f"the table {self.name} is lost: {self.why}"
 
 
-def find_lost_tables(lake: str, states: Sequence[StageState]) -> list[LostTable]:
+def find_lost_tables(lake: str, states: Sequence[StageState]) -> list[UnreadableTable]:
     """Return the lost tables of a lake, by name; a lake in which nothing was ever written has none.
 
     Args:
@@ -71,7 +71,7 @@ def find_lost_tables(lake: str, states: Sequence[StageState]) -> list[LostTable]
                 _note(lost, present, (_OF_STAGE[stage],), f"{state.task} has ended well and wrote it")
     if tables.CONTROL_LOG.name not in present and _has_files(lake, LEASES_FOLDER, "log-"):
         lost.setdefault(tables.CONTROL_LOG.name, "numbers of its rows are beside the leases")
-    return [LostTable(name, lost[name]) for name in sorted(lost)]
+    return [UnreadableTable(name, lost[name]) for name in sorted(lost)]
 
 
 def _note(lost: dict[str, str], present: set[str], expected: Sequence[Table], why: str) -> None:

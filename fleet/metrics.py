@@ -27,7 +27,7 @@ Sample = tuple[Mapping[str, str], float | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class MetricFamily:
     """A gauge and its samples; a sample without a value is left out: unknown is not zero."""
 
     name: str
@@ -35,7 +35,7 @@ class Family:
     samples: tuple[Sample, ...]
 
 
-def list_families(facts: FleetStatus) -> list[Family]:
+def list_families(facts: FleetStatus) -> list[MetricFamily]:
     """Return all metrics of a fleet, the same families whatever is known."""
     clusters = facts.clusters
     modes = Counter((job.cluster, job.mode) for job in facts.jobs if not job.has_ended)
@@ -77,14 +77,14 @@ def list_families(facts: FleetStatus) -> list[Family]:
     ]  # fmt: skip
 
 
-def _list_windows(facts: FleetStatus) -> list[Family]:
+def _list_windows(facts: FleetStatus) -> list[MetricFamily]:
     """Return what is known of each job that is polled: its last window, forecast, state, lateness, request."""
     polled = [job for job in facts.jobs if job.window is not None]
 
-    def of_jobs(name: str, meaning: str, read: Callable[[JobStatus], float | None]) -> Family:
+    def of_jobs(name: str, meaning: str, read: Callable[[JobStatus], float | None]) -> MetricFamily:
         return _gauge(f"job_{name}", meaning, [({"cluster": one.cluster, "job": one.job}, read(one)) for one in polled])
 
-    def of_windows(name: str, meaning: str, read: Callable[[LoadFact], float | None]) -> Family:
+    def of_windows(name: str, meaning: str, read: Callable[[LoadFact], float | None]) -> MetricFamily:
         return of_jobs(name, meaning, lambda one: None if one.window is None else read(one.window))
 
     return [
@@ -112,7 +112,7 @@ def format_metrics(facts: FleetStatus) -> str:
 
 
 class _Gauges(Collector):
-    def __init__(self, families: Iterable[Family]) -> None:
+    def __init__(self, families: Iterable[MetricFamily]) -> None:
         self._families = families
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
@@ -132,10 +132,10 @@ def _list_faults(facts: FleetStatus) -> list[Sample]:
     return [({"fault": fault, "cluster": scope}, float(counted[fault, scope])) for fault, scope in known]
 
 
-def _by_cluster(name: str, meaning: str, values: Mapping[str, float | None]) -> Family:
+def _by_cluster(name: str, meaning: str, values: Mapping[str, float | None]) -> MetricFamily:
     return _gauge(name, meaning, [({"cluster": cluster}, value) for cluster, value in values.items()])
 
 
-def _gauge(name: str, meaning: str, samples: Iterable[Sample]) -> Family:
+def _gauge(name: str, meaning: str, samples: Iterable[Sample]) -> MetricFamily:
     numbers = ((labels, None if value is None else float(value)) for labels, value in samples)
-    return Family(f"tidewise_{name}", meaning, tuple(numbers))
+    return MetricFamily(f"tidewise_{name}", meaning, tuple(numbers))

@@ -25,7 +25,7 @@ DAY_MEASURED_S = 12 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Days:
+class JobDays:
     """Dates of a job, each a row of ``gold.job_days`` that was measured for half a day at least.
 
     Attributes:
@@ -42,7 +42,7 @@ class Days:
 
 
 @dataclass(frozen=True, slots=True)
-class Promises:
+class StepResults:
     """Steps of plans that took effect and have ended, promised beside came.
 
     Attributes:
@@ -93,13 +93,13 @@ class JobResult:
     due: int
     as_planned: int
     restarts: int
-    before: Days | None
-    since: Days | None
+    before: JobDays | None
+    since: JobDays | None
     slots_ran: float | None
     slots_before: float | None
     saved: Estimate | None
     late: Estimate | None
-    promises: Promises
+    promises: StepResults
     against: tuple[str, ...] = ()
 
     @property
@@ -126,7 +126,7 @@ class Period:
 
 
 @dataclass
-class _Rows:
+class _ResultRows:
     days: list[Row] = field(default_factory=list)
     steps: list[Row] = field(default_factory=list)
     backtests: list[Row] = field(default_factory=list)
@@ -151,10 +151,10 @@ def judge_jobs(
         advice: job -> sentence of ``tidewise advise`` against Tidewise.
         worth_of: cluster, job -> late minutes that cost as much as a slot for an hour; None: lateness costs nothing.
     """
-    jobs: dict[JobKey, _Rows] = {}
+    jobs: dict[JobKey, _ResultRows] = {}
     for name, rows in (("days", days), ("steps", steps), ("backtests", backtests)):
         for row in rows:
-            getattr(jobs.setdefault((row["cluster"], row["job"]), _Rows()), name).append(row)
+            getattr(jobs.setdefault((row["cluster"], row["job"]), _ResultRows()), name).append(row)
     objections = advice or {}
     results = [
         judge_job(key, period, rows, advice=objections.get(key, ""), worth=worth_of(*key)) for key, rows in jobs.items()
@@ -163,7 +163,7 @@ def judge_jobs(
     return sorted(known, key=lambda one: (not one.against, -_amount(one), one.cluster, one.job))
 
 
-def judge_job(key: JobKey, period: Period, rows: _Rows, *, advice: str, worth: float | None) -> JobResult:
+def judge_job(key: JobKey, period: Period, rows: _ResultRows, *, advice: str, worth: float | None) -> JobResult:
     """Return the result of one job."""
     days = sorted(rows.days, key=lambda row: row["date"])
     own = sorted((row for row in rows.steps if row["status"] == "confirmed"), key=lambda row: row["apply_at"])
@@ -193,7 +193,7 @@ def judge_job(key: JobKey, period: Period, rows: _Rows, *, advice: str, worth: f
     return _with_doubts(result, rows.backtests, advice, worth)
 
 
-def keep_promises(steps: Sequence[Row]) -> Promises:
+def keep_promises(steps: Sequence[Row]) -> StepResults:
     """Return what was promised of steps beside what came of them."""
     hours = [(row["ended_at"] - row["effective_at"]).total_seconds() / 3600 for row in steps]
     timed = list(zip(steps, hours, strict=True))
@@ -205,7 +205,7 @@ def keep_promises(steps: Sequence[Row]) -> Promises:
     late = [row for row in steps if row.get("late_minutes_promised") is not None and row["late_minutes"] is not None]
     load = [row for row in steps if row["load_q90_per_s"] is not None and row["load_max_per_s"] is not None]
     took = [row for row in steps if row["recovery_s"] is not None and row["took_s"] is not None]
-    return Promises(
+    return StepResults(
         steps=len(steps),
         slot_hours=sum(hour * (row["slots_from"] - row["slots_to"]) for hour, row in counts),
         slot_hours_came=sum(hour * (row["slots_from"] - row["slots_ran"]) for hour, row in counts),
@@ -256,13 +256,13 @@ def _describe_loss(one: JobResult, worth: float | None) -> str:
     return f"it takes {slots} and is late for {more}: together worth {loss:.1f} late minutes a day more"
 
 
-def _days_of(rows: Sequence[Row]) -> Days | None:
+def _days_of(rows: Sequence[Row]) -> JobDays | None:
     if not rows:
         return None
     known_s = sum(row["late_known_s"] or 0.0 for row in rows)
     late = sum(row["late_minutes"] or 0.0 for row in rows)
     loads = [row["load_mean_per_s"] for row in rows if row["load_mean_per_s"] is not None]
-    return Days(
+    return JobDays(
         len(rows),
         float(np.mean([_slots(row) for row in rows])),
         86_400 * late / known_s if known_s else None,

@@ -16,7 +16,7 @@ class NothingToUndoError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Undoable:
+class UndoableRescale:
     """A rescale that can be taken back.
 
     Attributes:
@@ -40,7 +40,7 @@ class Undoable:
     mode: str
 
 
-def find_undoable(newest: Row | None, sent: Row | None) -> Undoable:
+def find_undoable(newest: Row | None, sent: Row | None) -> UndoableRescale:
     """Return what can be taken back of a job.
 
     Args:
@@ -64,7 +64,7 @@ def find_undoable(newest: Row | None, sent: Row | None) -> Undoable:
     if not in_flight and dict(history.known_requested or {}) != dict(request.target):
         raise NothingToUndoError("somebody has changed it since its last rescale, and that stays")
     names = dict(newest["operators"] or ())
-    return Undoable(
+    return UndoableRescale(
         cluster=newest["cluster"],
         job=newest["job"],
         job_id=request.job_id,

@@ -16,7 +16,7 @@ class EntryPointError(ValueError):
     """An entry point that cannot be used; the message names it and its distribution."""
 
 
-class Entries(Mapping[str, EntryT]):
+class EntryRegistry(Mapping[str, EntryT]):
     """What the product has of a kind and what the entry points of a group add, by name; these are loaded when read.
 
     Args:

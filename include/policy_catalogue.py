@@ -15,12 +15,12 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
-from include.entry_points import LABORATORY, Entries
+from include.entry_points import LABORATORY, EntryRegistry
 
 GROUP = "tidewise.policies"
 
 
-class Decides(StrEnum):
+class DecisionTiming(StrEnum):
     """When a policy decides.
 
     AHEAD: with every plan, for the time until the next one.
@@ -60,7 +60,7 @@ class PolicyEntry:
 
     factory: str
     title: str
-    decides: Decides = Decides.REACTS
+    decides: DecisionTiming = DecisionTiming.REACTS
     observes: bool = True
     reads_models: bool = False
     learns_nightly: bool = False
@@ -81,7 +81,7 @@ BUILT_IN: Mapping[str, PolicyEntry] = {
     "programme": PolicyEntry(
         f"{_TIDEWISE}.programme_policy:Programme",
         "Tidewise: a Markov decision process at every evaluation",
-        Decides.REPLANS,
+        DecisionTiming.REPLANS,
         slot_problem=f"{_TIDEWISE}.programme_policy:price_slots",
         past_learner=f"{_TIDEWISE}.past_law:learn_past_loads",
     ),
@@ -102,7 +102,7 @@ def catalogue() -> Mapping[str, PolicyEntry]:
     Raises:
         EntryPointError: (a ValueError) two policies have one name, or a name is misspelt.
     """
-    return Entries(GROUP, PolicyEntry, BUILT_IN)
+    return EntryRegistry(GROUP, PolicyEntry, BUILT_IN)
 
 
 def entry_of(name: str) -> PolicyEntry:
@@ -164,4 +164,4 @@ def import_object(path: str) -> Any:
 
 def decides_at_evaluations(name: str) -> bool:
     """Whether a policy reacts: it decides at every evaluation, from what is measured alone."""
-    return entry_of(name).decides is Decides.REACTS
+    return entry_of(name).decides is DecisionTiming.REACTS

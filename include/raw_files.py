@@ -89,7 +89,7 @@ def list_file_hours(root: Path) -> list[datetime]:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FileEntry:
     """What a folder holds under one name; ``fault`` says why it cannot be looked at."""
 
     name: str
@@ -106,7 +106,7 @@ class FolderError(Exception):
 class FileSystem(Protocol):
     """What is needed of a file system."""
 
-    def entries(self, place: str) -> list[Entry]:
+    def entries(self, place: str) -> list[FileEntry]:
         """Return what a folder below the root holds; nothing when it is not there.
 
         Raises:
@@ -125,7 +125,7 @@ class LocalFiles:
     def __init__(self, root: str) -> None:
         self._root = root
 
-    def entries(self, place: str) -> list[Entry]:
+    def entries(self, place: str) -> list[FileEntry]:
         """See :class:`FileSystem`."""
         try:
             with os.scandir(Path(self._root, place)) as result:
@@ -140,15 +140,15 @@ class LocalFiles:
         return os.fsencode(Path(self._root, place)), ""
 
     @staticmethod
-    def _entry(result: os.DirEntry[str]) -> Entry:
+    def _entry(result: os.DirEntry[str]) -> FileEntry:
         try:
             status = result.stat()
         except OSError as error:
-            return Entry(result.name, fault=(UNREADABLE, error.strerror or type(error).__name__))
+            return FileEntry(result.name, fault=(UNREADABLE, error.strerror or type(error).__name__))
         if stat.S_ISDIR(status.st_mode):
-            return Entry(result.name, is_folder=True, modified_s=status.st_mtime)
+            return FileEntry(result.name, is_folder=True, modified_s=status.st_mtime)
         fault = None if stat.S_ISREG(status.st_mode) else (UNREADABLE, "no regular file")
-        return Entry(result.name, size=status.st_size, modified_s=status.st_mtime, fault=fault)
+        return FileEntry(result.name, size=status.st_size, modified_s=status.st_mtime, fault=fault)
 
 
 class ObjectFiles:
@@ -157,13 +157,13 @@ class ObjectFiles:
     def __init__(self, root: str) -> None:
         self._root = ObjectPath(root)
 
-    def entries(self, place: str) -> list[Entry]:
+    def entries(self, place: str) -> list[FileEntry]:
         """See :class:`FileSystem`."""
         try:
             listed = (self._root / place).list_sizes()
         except OSError as error:
             raise FolderError(str(error)) from error
-        return [Entry(name, True) if one is None else Entry(name, False, *one) for name, one in listed.items()]
+        return [FileEntry(name, True) if one is None else FileEntry(name, False, *one) for name, one in listed.items()]
 
     def locate(self, place: str) -> tuple[bytes | None, str]:
         """See :class:`FileSystem`."""
@@ -231,7 +231,7 @@ def _walk_hour(files: FileSystem, place: str, cluster: str, hour: datetime) -> I
         )
 
 
-def _entries(files: FileSystem, place: str, cluster: str, hour: datetime) -> Iterator[Entry | RawFile]:
+def _entries(files: FileSystem, place: str, cluster: str, hour: datetime) -> Iterator[FileEntry | RawFile]:
     """Yield what a folder holds without hidden entries, by name; as a file with a fault what cannot be looked at."""
     try:
         result = sorted(files.entries(place), key=lambda entry: entry.name)

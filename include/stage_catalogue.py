@@ -12,7 +12,7 @@ from enum import StrEnum
 from functools import lru_cache
 
 from include import tables
-from include.entry_points import LABORATORY, Entries
+from include.entry_points import LABORATORY, EntryRegistry
 from include.stage_names import Stage
 
 GROUP = "tidewise.stages"
@@ -20,7 +20,7 @@ RAW, MODELS, PAGE = "raw.payloads", "mlflow.fleet_bundle", "report.page"
 """What stages read and write besides tables."""
 
 
-class Span(StrEnum):
+class StageArguments(StrEnum):
     """What a run of a stage is about."""
 
     MOMENT = "a moment"
@@ -47,7 +47,7 @@ class StageEntry:
     timeout_s: int
     retries: int = 2
     priority: int = 1
-    span: Span = Span.MOMENT
+    span: StageArguments = StageArguments.MOMENT
 
     @property
     def package(self) -> str:
@@ -77,7 +77,7 @@ BUILT_IN: Mapping[str, StageEntry] = {
         ),
         timeout_s=60 * _MINUTE_S,
         retries=3,
-        span=Span.HOURS,
+        span=StageArguments.HOURS,
     ),
     Stage.TRAIN: StageEntry(
         "spark_jobs.train.stage",
@@ -120,7 +120,7 @@ def stages() -> Mapping[str, StageEntry]:
     Raises:
         EntryPointError: (a ValueError) two stages have one name, or a name is misspelt.
     """
-    return Entries(GROUP, StageEntry, BUILT_IN)
+    return EntryRegistry(GROUP, StageEntry, BUILT_IN)
 
 
 def stage_of(name: str) -> StageEntry:

@@ -23,7 +23,7 @@ from include.control.pins import PersonalPin
 from include.settings.people import Act as RoleAct
 from page.job_view import read_blocks, read_waiting
 from page.rendering import job_link
-from page.source import FleetSource, Look
+from page.source import FleetSource, LakeSnapshot
 from page.visitors import Access, Visitor, is_form_token
 
 FORM_MAX_BYTES, FORM_WITHIN_S = 16_384, 5.0
@@ -40,7 +40,7 @@ NOT_DONE = (ConflictError, NotWaitingError, NotOnHoldError, NothingToUndoError, 
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class FormRequest:
     """What a form asks for.
 
     Attributes:
@@ -65,7 +65,7 @@ class Order:
         return f"{self.cluster}/{self.job}"
 
 
-Doing = Callable[[FleetReader, Look, Order], str]
+Doing = Callable[[FleetReader, LakeSnapshot, FormRequest], str]
 
 
 def add_acts(app: FastAPI, source: FleetSource, access: Access, show_job: Callable[..., Response]) -> None:
@@ -93,7 +93,7 @@ def add_acts(app: FastAPI, source: FleetSource, access: Access, show_job: Callab
         ) -> Response:
             cluster, _, job = request.query_params.get("name", "").partition("/")
             reason = " ".join(form.get("reason", "").split())[:REASON_MAX]
-            order = Order(cluster, job, visitor.login, reason, source.clock(), form)
+            order = FormRequest(cluster, job, visitor.login, reason, source.clock(), form)
             try:
                 with source.reading() as reader:
                     check_role(reader.settings.roles, role, visitor.login)
@@ -122,7 +122,7 @@ def add_acts(app: FastAPI, source: FleetSource, access: Access, show_job: Callab
     route("/answer", "approve", answer)
 
 
-def put_on_hold(reader: FleetReader, look: Look, order: Order) -> str:  # noqa: ARG001 - each act is called alike
+def put_on_hold(reader: FleetReader, look: LakeSnapshot, order: FormRequest) -> str:  # noqa: ARG001 - each act is called alike
     """Put the job on hold, for some hours or until it is released."""
     hours = read_hours(order.form.get("hours", ""))
     until_s = None if hours is None else order.now_s + 3600 * hours
@@ -136,14 +136,14 @@ def put_on_hold(reader: FleetReader, look: Look, order: Order) -> str:  # noqa: 
     return "hold"
 
 
-def release(reader: FleetReader, look: Look, order: Order) -> str:
+def release(reader: FleetReader, look: LakeSnapshot, order: FormRequest) -> str:
     """End the holds of the job itself, those after a foreign change as well."""
     holds, what = look.facts.holds, {"by": order.by, "reason": order.reason, "now_s": order.now_s}
     list(release_holds(reader.settings, holds, [order.scope], **what))  # type: ignore[arg-type]
     return "release"
 
 
-def pin(reader: FleetReader, look: Look, order: Order) -> str:  # noqa: ARG001
+def pin(reader: FleetReader, look: LakeSnapshot, order: FormRequest) -> str:  # noqa: ARG001
     """Pin all operators of the job to a parallelism, for some hours or until it is taken off."""
     hours = read_hours(order.form.get("hours", ""))
     until_s = None if hours is None else order.now_s + 3600 * hours
@@ -158,13 +158,13 @@ def pin(reader: FleetReader, look: Look, order: Order) -> str:  # noqa: ARG001
     return "pin"
 
 
-def unpin(reader: FleetReader, look: Look, order: Order) -> str:  # noqa: ARG001
+def unpin(reader: FleetReader, look: LakeSnapshot, order: FormRequest) -> str:  # noqa: ARG001
     """Take a person's pin off."""
     unpin_job(reader.settings, order.cluster, order.job, by=order.by, reason=order.reason, now_s=order.now_s)
     return "unpin"
 
 
-def lift(reader: FleetReader, look: Look, order: Order) -> str:
+def lift(reader: FleetReader, look: LakeSnapshot, order: FormRequest) -> str:
     """Let be tried again what the form showed; what was blocked since stays."""
     shown = set(order.form.get("blocks", "").split())
     blocks = [one for one in read_blocks(reader, look, order.cluster, order.job) if one.block_id in shown]
@@ -172,7 +172,7 @@ def lift(reader: FleetReader, look: Look, order: Order) -> str:
     return "lift"
 
 
-def answer(reader: FleetReader, look: Look, order: Order) -> str:
+def answer(reader: FleetReader, look: LakeSnapshot, order: FormRequest) -> str:
     """Say yes or no to a step, for exactly the change that the form showed."""
     is_approved = {"yes": True, "no": False}.get(order.form.get("answer", ""))
     if is_approved is None:
@@ -183,7 +183,7 @@ def answer(reader: FleetReader, look: Look, order: Order) -> str:
     return "approve" if is_approved else "deny"
 
 
-def undo(reader: FleetReader, look: Look, order: Order) -> str:
+def undo(reader: FleetReader, look: LakeSnapshot, order: FormRequest) -> str:
     """Order that the job's last rescale is taken back: the one that the form showed."""
     what = read_undoable(reader, order.cluster, order.job, order.now_s)
     check_not_held(look.facts.holds, order.cluster, order.job)

@@ -13,8 +13,8 @@ from fleet.savings import PlanSaving, saving_of, sum_savings
 from include.tables.plan_row import PlanRow
 from include.utc import DAY_S
 from page.money import Price, price_of
-from page.risk import Goal, Risk, find_day_late, find_peak, judge_risk
-from page.source import Look
+from page.risk import LatenessGoal, Risk, find_day_late, find_peak, judge_risk
+from page.source import LakeSnapshot
 
 ROWS = 50
 SHOWS = {"": "all", "needs": "needs a person", "risk": "at risk", "held": "on hold", "steps": "to be rescaled"}
@@ -70,7 +70,7 @@ class CardLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class HealthCard:
     """One card of the fleet's health: its faults first; without any, how it is."""
 
     name: str
@@ -88,7 +88,7 @@ class JobLine:
     peak_q90_per_s: float | None
     next_step: StepFact | None
     saving: PlanSaving | None
-    goal: Goal
+    goal: LatenessGoal
     plan: Sequence[PlanRow] = ()
 
     @property
@@ -101,7 +101,7 @@ class JobLine:
 class FleetPage:
     """All that the page shows."""
 
-    cards: tuple[Card, ...]
+    cards: tuple[HealthCard, ...]
     lines: tuple[JobLine, ...]
     matching: int
     jobs: int
@@ -116,7 +116,7 @@ class FleetPage:
     warnings: tuple[str, ...]
 
 
-def form_view(look: Look, query: Query, rows: int = ROWS) -> FleetPage:
+def form_view(look: LakeSnapshot, query: Query, rows: int = ROWS) -> FleetPage:
     """Return the view that an address asks for, with so many rows on a page."""
     facts = look.facts
     lines = [line_of(look, job) for job in facts.jobs if not job.has_ended]
@@ -140,7 +140,7 @@ def form_view(look: Look, query: Query, rows: int = ROWS) -> FleetPage:
     )
 
 
-def form_cards(facts: FleetStatus) -> tuple[Card, ...]:
+def form_cards(facts: FleetStatus) -> tuple[HealthCard, ...]:
     """Return the cards, in their order."""
     result = []
     for name, faults in CARDS:
@@ -148,7 +148,7 @@ def form_cards(facts: FleetStatus) -> tuple[Card, ...]:
         mine = [one for one in facts.health if one.name in kinds]
         needs = [one for one in mine if one.needs_person]
         shown = needs or [one for one in mine if one.name == faults[0]]
-        result.append(Card(name, len(needs), tuple(_group(shown))))
+        result.append(HealthCard(name, len(needs), tuple(_group(shown))))
     return tuple(result)
 
 
@@ -159,11 +159,11 @@ def _group(facts: Iterable[HealthFact]) -> list[CardLine]:
     return [CardLine(tuple(listed), *key) for key, listed in scopes.items()]
 
 
-def line_of(look: Look, job: JobStatus) -> JobLine:
+def line_of(look: LakeSnapshot, job: JobStatus) -> JobLine:
     """Return a job's line."""
     key, now_s = (job.cluster, job.job), look.facts.at_s
     plan, load = look.plans.get(key, ()), look.loads.get(key)
-    goal = Goal.of(look.settings.planner.for_job(*key).costs)
+    goal = LatenessGoal.of(look.settings.planner.for_job(*key).costs)
     return JobLine(
         job=job,
         risk=judge_risk(job, find_day_late(plan), load, goal),

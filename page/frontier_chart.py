@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from fleet.frontier import Point, PolicyCurve
+from fleet.frontier import FrontierPoint, PolicyCurve
 from page.charts import HEIGHT, WIDTH, round_up
 
 _MARGIN = 0.05
@@ -51,7 +51,7 @@ class FrontierChart:
             f"{''.join(body)}</svg>"
         )
 
-    def _place(self, one: Point) -> str:
+    def _place(self, one: FrontierPoint) -> str:
         low, high = self.ends
         return (
             f"{WIDTH * (one.slot_hours - low) / (high - low):.1f} {HEIGHT * (1 - one.late_minutes / self.highest):.1f}"

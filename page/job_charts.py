@@ -15,11 +15,11 @@ from include.lake_table import timestamp_of
 from include.utc import DAY_S
 from models.control.case import SENDS
 from page.charts import Area, Chart, Line, Point
-from page.source import Look
+from page.source import LakeSnapshot
 
 
 def draw_charts(
-    reader: FleetReader, look: Look, facts: JobStatus, hours: int, log: Sequence[Mapping[str, Any]]
+    reader: FleetReader, look: LakeSnapshot, facts: JobStatus, hours: int, log: Sequence[Mapping[str, Any]]
 ) -> tuple[Chart, ...]:
     """Return the charts of a job: load, slots, busy share and age of the backlog.
 

@@ -59,7 +59,7 @@ class DecisionLine:
 
 
 @dataclass(frozen=True, slots=True)
-class RanLately:
+class RecentDays:
     """How a job ran on the last dates.
 
     Attributes:
@@ -130,14 +130,14 @@ def list_results(rows: Iterable[Mapping[str, Any]], now: datetime) -> list[Mappi
     return sorted(mine, key=lambda row: row["apply_at"], reverse=True)[:RESULTS]
 
 
-def sum_days(rows: Iterable[Mapping[str, Any]], now: datetime) -> RanLately | None:
+def sum_days(rows: Iterable[Mapping[str, Any]], now: datetime) -> RecentDays | None:
     """Return how a job ran on the last dates; None where nobody has measured it."""
     mine = [row for row in rows if row["until"] <= now]
     mine = [row for row in sorted(mine, key=lambda row: row["date"])[-RAN_DAYS:] if row["measured_s"]]
     if not mine:
         return None
     known_s = sum(row["late_known_s"] or 0.0 for row in mine)
-    return RanLately(
+    return RecentDays(
         seconds=sum(row["measured_s"] for row in mine),
         slot_hours=sum(row["slot_hours"] or 0.0 for row in mine),
         late_minutes=sum(row["late_minutes"] or 0.0 for row in mine) if known_s else None,

@@ -13,10 +13,10 @@ from fleet.facts import HealthFact
 from fleet.fleet_reader import FleetReader
 from fleet.frontier import Frontier, read_frontier
 from fleet.health import Fault
-from fleet.history import HistoryLine, line_of_act, select_acts
+from fleet.history import HistoryEntry, line_of_act, select_acts
 from fleet.loads import LoadFact
 from fleet.log_tables import rows_of_job
-from fleet.undoable import NothingToUndoError, Undoable
+from fleet.undoable import NothingToUndoError, UndoableRescale
 from fleet.waiting import Block, find_blocks
 from include.control.approvals import WaitingStep
 from include.control.pins import PersonalPin, find_pin
@@ -32,7 +32,7 @@ from page.job_charts import draw_charts
 from page.job_lines import (
     DecisionLine,
     LimitLine,
-    RanLately,
+    RecentDays,
     RescaleLine,
     list_decisions,
     list_limits,
@@ -44,7 +44,7 @@ from page.job_lines import (
 from page.money import Price, price_of
 from page.shortfall import SlotPrice, describe_standing, slot_price_of
 from page.shown_names import names_of
-from page.source import Look
+from page.source import LakeSnapshot
 
 HOURS = (1, 6, 24, 72, 168)
 """So far back a job may be shown; ahead at most a day."""
@@ -61,16 +61,16 @@ class JobPage:
     charts: tuple[Chart, ...]
     rescales: tuple[RescaleLine, ...]
     limits: tuple[LimitLine, ...]
-    acts: tuple[HistoryLine, ...]
+    acts: tuple[HistoryEntry, ...]
     explanation: Explanation | None
-    undoable: Undoable | None
+    undoable: UndoableRescale | None
     undo_problem: str
     undo_warnings: tuple[str, ...]
     waiting: tuple[WaitingStep, ...]
     blocks: tuple[Block, ...]
     pin: PersonalPin | None
     results: tuple[Mapping[str, Any], ...]
-    ran: RanLately | None
+    ran: RecentDays | None
     policies: tuple[Mapping[str, Any], ...]
     decisions: tuple[DecisionLine, ...]
     curves: tuple[Curve, ...]
@@ -87,7 +87,7 @@ class JobPage:
 
 def read_view(
     reader: FleetReader,
-    look: Look,
+    look: LakeSnapshot,
     cluster: str,
     job: str,
     *,
@@ -150,7 +150,7 @@ def _choose_hours(windows: Sequence[LoadFact], now_s: float) -> int:
     return next(one for one in HOURS if one == USUAL_H or now_s - windows[0].at_s <= one * HOUR_S)
 
 
-def read_waiting(reader: FleetReader, look: Look, cluster: str, job: str) -> list[WaitingStep]:
+def read_waiting(reader: FleetReader, look: LakeSnapshot, cluster: str, job: str) -> list[WaitingStep]:
     """Return the steps of a job that wait for a yes, as they are shown and answered."""
     ids = {one.what for one in look.facts.waiting if (one.cluster, one.job, one.kind) == (cluster, job, "approval")}
     row = reader.log.read_last(cluster, job) if ids else None
@@ -158,7 +158,7 @@ def read_waiting(reader: FleetReader, look: Look, cluster: str, job: str) -> lis
     return [one for one in waits if one.step_id in ids]
 
 
-def read_blocks(reader: FleetReader, look: Look, cluster: str, job: str) -> list[Block]:
+def read_blocks(reader: FleetReader, look: LakeSnapshot, cluster: str, job: str) -> list[Block]:
     """Return what of a job only a person lifts."""
     if not any((one.cluster, one.job) == (cluster, job) for one in look.facts.waiting if one.kind != "approval"):
         return []
@@ -167,7 +167,9 @@ def read_blocks(reader: FleetReader, look: Look, cluster: str, job: str) -> list
     return [] if row is None else find_blocks(row, look.settings, lifted)
 
 
-def _find_undoable(reader: FleetReader, look: Look, cluster: str, job: str) -> tuple[Undoable | None, str]:
+def _find_undoable(
+    reader: FleetReader, look: LakeSnapshot, cluster: str, job: str
+) -> tuple[UndoableRescale | None, str]:
     try:
         result = read_undoable(reader, cluster, job, look.facts.at_s)
         check_not_held(look.facts.holds, cluster, job)
@@ -176,7 +178,7 @@ def _find_undoable(reader: FleetReader, look: Look, cluster: str, job: str) -> t
     return result, ""
 
 
-def _list_acts(reader: FleetReader, cluster: str, job: str, now: datetime) -> list[HistoryLine]:
+def _list_acts(reader: FleetReader, cluster: str, job: str, now: datetime) -> list[HistoryEntry]:
     rows = reader.tables.read_interventions(now - timedelta(days=14), now)
     mine = select_acts(rows, cluster, job)[-ACTS:]
-    return [HistoryLine(row["at"], row["scope"], line_of_act(row), row["by"] or "") for row in reversed(mine)]
+    return [HistoryEntry(row["at"], row["scope"], line_of_act(row), row["by"] or "") for row in reversed(mine)]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fleet.fleet_reader import FleetReader
-from fleet.results import JobKey, JobResult, Period, Promises, judge_jobs, keep_promises
+from fleet.results import JobKey, JobResult, Period, StepResults, judge_jobs, keep_promises
 from fleet.small_tables import RowsOfJobs, select_newest
 from include.place import place
 from models.intervals import Estimate
@@ -56,7 +56,7 @@ class ResultsPage:
     saved: Estimate | None
     before: float
     late: Estimate | None
-    promises: Promises
+    promises: StepResults
     sent: Mapping[str, int]
     due: int
     as_planned: int

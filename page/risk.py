@@ -32,7 +32,7 @@ class Risk:
 
 
 @dataclass(frozen=True, slots=True)
-class Goal:
+class LatenessGoal:
     """How late a job may be.
 
     Attributes:
@@ -44,7 +44,7 @@ class Goal:
     late_share: float
 
     @classmethod
-    def of(cls, costs: Costs) -> Goal:
+    def of(cls, costs: Costs) -> LatenessGoal:
         """Return the goal that the settings state."""
         return cls(costs.late_after_s, costs.late_share_goal)
 
@@ -64,7 +64,7 @@ class Goal:
         return f"{self.minutes:.3g} late minutes a day, in which a record waits for more than {self.late_after_s:g} s"
 
 
-def judge_risk(job: JobStatus, day_late_minutes: float | None, load: LoadFact | None, goal: Goal) -> Risk:
+def judge_risk(job: JobStatus, day_late_minutes: float | None, load: LoadFact | None, goal: LatenessGoal) -> Risk:
     """Return the risk of a job: first what is wrong now, then the late minutes that its plan expects of its day."""
     late = day_late_minutes or 0.0
     if load is not None and load.lag_s is not None and load.lag_s > goal.late_after_s:

@@ -23,7 +23,7 @@ from page.fleet_view import JobLine, Query, form_view
 from page.job_view import USUAL_H, read_view
 from page.rendering import anchor_of, render
 from page.results_view import ResultsReader
-from page.source import Look, look_at
+from page.source import LakeSnapshot, look_at
 
 PARTS = 40
 """So many jobs have a part of their own: those most at risk."""
@@ -102,7 +102,7 @@ def content_security_policy() -> str:
 
 def _render_job(
     reader: FleetReader,
-    look: Look,
+    look: LakeSnapshot,
     line: JobLine,
     read_curves: Callable[[str, str], Sequence[Curve]],
     common: Mapping[str, object],

@@ -14,7 +14,7 @@ from include.kubernetes.overrides import OVERRIDES, form_configuration_patch, wr
 
 
 @dataclass(frozen=True, slots=True)
-class SentCopy:
+class ResizeRequest:
     """A size of a job as Flink's REST API and as the operator's resource take it.
 
     Attributes:
@@ -30,7 +30,7 @@ class SentCopy:
     patch: str
 
 
-def form_copies(step: StepFact, vertices: Mapping[str, str]) -> Iterator[SentCopy]:
+def form_copies(step: StepFact, vertices: Mapping[str, str]) -> Iterator[ResizeRequest]:
     """Yield the copies of a step and of its neighbours, but of none with an operator whose vertex is not known.
 
     Args:
@@ -46,7 +46,7 @@ def form_copies(step: StepFact, vertices: Mapping[str, str]) -> Iterator[SentCop
         by_id = {vertices[operator]: count for operator, count in parallelism.items()}
         patch = form_configuration_patch({}, {OVERRIDES: write_overrides(by_id, None)}, "")
         body = json.dumps(endpoints.requirements_body(by_id), indent=1)
-        yield SentCopy(name, slots, body, yaml.safe_dump({"spec": patch["spec"]}, width=10**9))
+        yield ResizeRequest(name, slots, body, yaml.safe_dump({"spec": patch["spec"]}, width=10**9))
 
 
 def name_request(job_id: str) -> str:

@@ -44,7 +44,7 @@ class SettingsOrigin:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class LakeSnapshot:
     """The fleet at one time.
 
     Attributes:
@@ -64,9 +64,9 @@ class Look:
     days: RowsOfJobs
 
 
-class _KnownLook(NamedTuple):
+class _CachedSnapshot(NamedTuple):
     read_at_s: float
-    look: Look
+    look: LakeSnapshot
 
 
 class FleetSource:
@@ -90,7 +90,7 @@ class FleetSource:
         self._lock = threading.RLock()
         self._origin: SettingsOrigin | None = None
         self._reader: FleetReader | None = None
-        self._looks: dict[float | None, _KnownLook] = {}  # by time, the oldest first; None: the present
+        self._looks: dict[float | None, _CachedSnapshot] = {}  # by time, the oldest first; None: the present
         self._results: ResultsReader | None = None
 
     @contextmanager
@@ -107,7 +107,7 @@ class FleetSource:
                 self._origin, self._looks = origin, {}
             yield self._reader
 
-    def read(self, at_s: float | None = None) -> Look:
+    def read(self, at_s: float | None = None) -> LakeSnapshot:
         """Return the fleet at a time, or now.
 
         Raises:
@@ -119,7 +119,7 @@ class FleetSource:
             known = self._looks.pop(at_s, None)
             if known is None or not 0 <= now_s - known.read_at_s < (FRESH_S if at_s is None else PAST_FRESH_S):
                 look = look_at(reader, self._origin, now_s if at_s is None else at_s)
-                known = _KnownLook(now_s, look)
+                known = _CachedSnapshot(now_s, look)
             self._looks[at_s] = known
             for oldest in list(self._looks)[:-LOOKS]:
                 del self._looks[oldest]
@@ -156,7 +156,7 @@ class FleetSource:
             self._looks = {}
 
 
-def look_at(reader: FleetReader, origin: SettingsOrigin | None, at_s: float) -> Look:
+def look_at(reader: FleetReader, origin: SettingsOrigin | None, at_s: float) -> LakeSnapshot:
     """Return the fleet at a time, epoch seconds.
 
     Raises:
@@ -171,7 +171,7 @@ def look_at(reader: FleetReader, origin: SettingsOrigin | None, at_s: float) -> 
         ):
             loads[job.cluster, job.job] = job.window
     plans, days = reader.tables.read_plans(facts.at_s), reader.tables.read_days(facts.at_s)
-    return Look(reader.settings, origin, facts, plans, loads, days)
+    return LakeSnapshot(reader.settings, origin, facts, plans, loads, days)
 
 
 def _advice(settings: Settings) -> Path:

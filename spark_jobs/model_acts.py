@@ -36,7 +36,7 @@ class ActRefusedError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class ActResult:
     """What an act has led to.
 
     Attributes:
@@ -52,7 +52,7 @@ class Done:
     base: str = ""
 
 
-class ModelActs:
+class ModelReview:
     """Acts of one person at one moment.
 
     Args:
@@ -79,7 +79,7 @@ class ModelActs:
             raise ActRefusedError(f"version {name} is not of this project's trainings: it has no tag {VERSION_TAG}")
         return one
 
-    def approve(self, name: str) -> Done:
+    def approve(self, name: str) -> ActResult:
         """Let plans use a version from now on, whatever the gate says; its own rejection is lifted."""
         one = self._usable(name)
         self._refuse_pinned(one.number)
@@ -87,7 +87,7 @@ class ModelActs:
         self._store.make_champion(one, self._at)
         return self._settle(one, "approved", f"version {one.number} is champion")
 
-    def reject(self, name: str, jobs: Sequence[JobKey] = ()) -> Done:
+    def reject(self, name: str, jobs: Sequence[JobKey] = ()) -> ActResult:
         """Keep a version, or its models of single jobs, out of use until somebody lifts it."""
         one = self.find(name)
         if not jobs:
@@ -100,7 +100,7 @@ class ModelActs:
         what = f"models of {_names(jobs)} in version {one.number}" if jobs else f"version {one.number}"
         return self._settle(one, "rejected", f"{what} rejected until lifted")
 
-    def pin(self, name: str, jobs: Sequence[JobKey] = ()) -> Done:
+    def pin(self, name: str, jobs: Sequence[JobKey] = ()) -> ActResult:
         """Let a version stay champion, or its models of single jobs stay in every later one, until lifted."""
         one = self._usable(name)
         self._refuse_unknown(one, jobs)
@@ -115,7 +115,7 @@ class ModelActs:
         self._write(self.find(name), PINNED_TAG, add=jobs)
         return self._settle(one, "pinned", f"{_names(jobs)} keeps its models of version {one.number} until lifted")
 
-    def lift(self, name: str, jobs: Sequence[JobKey] = ()) -> Done:
+    def lift(self, name: str, jobs: Sequence[JobKey] = ()) -> ActResult:
         """Take away what was said of a version, or of its models of single jobs."""
         one = self.find(name)
         if jobs:
@@ -133,7 +133,7 @@ class ModelActs:
             )  # else somebody would still seem to have gone back from it
         return self._settle(one, "lifted", f"what was said of version {one.number} is lifted")
 
-    def roll_back(self, name: str | None = None) -> Done:
+    def roll_back(self, name: str | None = None) -> ActResult:
         """Go back to a version, by default the champion before; the one in use is rejected."""
         champion = self._store.read_champion().registered
         if champion is None:
@@ -189,17 +189,17 @@ class ModelActs:
         if value != before:
             self._store.set_tag(one.number, tag, value)
 
-    def _settle(self, one: ReviewedVersion, verb: str, detail: str) -> Done:
+    def _settle(self, one: ReviewedVersion, verb: str, detail: str) -> ActResult:
         """Let the champion be what is said now, with a version made for it where single jobs have other models."""
         why = f": {self._reason}" if self._reason else ""
         self._store.set_tag(one.number, REVIEW_TAG, f"{verb} by {self._by}, {self._at}{why}")
         champion = self._store.read_champion()
         if champion.registered is None or champion.bundle is None:
-            return Done(detail, None)
+            return ActResult(detail, None)
         self._store.keep_champion(champion.registered, self._at)
         sources = _find_sources(champion.bundle, *self._store.read_orders(champion.registered))
         if not sources:
-            return Done(detail, champion.registered)
+            return ActResult(detail, champion.registered)
         made = merge_jobs(champion.bundle, sources)
         chosen = {"/".join(job): None if one is None else one.model_version for job, one in sources.items()}
         content = [champion.registered.model_version, sorted(chosen.items())]
@@ -212,7 +212,7 @@ class ModelActs:
         )
         self._store.make_champion(registered, self._at)
         text = f"{detail}; version {registered.number} was made for it and is champion"
-        return Done(text, registered, made, champion.registered.model_version)
+        return ActResult(text, registered, made, champion.registered.model_version)
 
     def _register(self, made: FleetBundle, note: str) -> ReviewedVersion:
         done = self._store.find_finished(made.model_version)

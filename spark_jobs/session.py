@@ -37,7 +37,7 @@ def start_session(settings: Settings, name: str) -> SparkSession:
     return session
 
 
-class _KeptMethods:
+class _CachedMethods:
     """A Java class whose static methods are asked for once each: py4j asks the JVM at every call if there is one."""
 
     def __init__(self, java_class: Any) -> None:
@@ -57,7 +57,7 @@ def keep_class_references(spark: SparkSession) -> None:
     """
     jvm: Any = spark.sparkContext._jvm
     for name in _STATIC_CLASSES:
-        setattr(jvm, name, _KeptMethods(getattr(jvm, name)))
+        setattr(jvm, name, _CachedMethods(getattr(jvm, name)))
     package = jvm
     for name in ("io", "delta", "tables", "DeltaTable"):
         setattr(package, name, getattr(package, name))

@@ -10,7 +10,7 @@ from controller.health import PREFIX, ControllerHealth
 from fleet.facts import ClusterStatus, FleetStatus, JobStatus
 from fleet.health import Fault
 from fleet.loads import LoadFact
-from fleet.metrics import Family, list_families
+from fleet.metrics import MetricFamily, list_families
 from include.atomic_write import write_text
 from include.settings import PROJECT
 from tools.markdown import format_table
@@ -24,7 +24,7 @@ OWN_MARKS = (
 MARKS = ("<!-- metrics: written by `make docs` from fleet/metrics.py -->", "<!-- end of metrics -->")
 
 
-def describe_labels(family: Family) -> str:
+def describe_labels(family: MetricFamily) -> str:
     """Return the labels of a metric; those of fixed words with all of them, but for faults, which have a table."""
     values: dict[str, list[str]] = {}
     for labels, _ in family.samples:

@@ -20,7 +20,7 @@ from deltalake import write_deltalake
 
 from include.arrow_rows import arrow_schema
 from include.flink.job_states import RUNNING
-from include.flink.raw_format import Kind
+from include.flink.raw_format import Endpoint
 from include.raw_lines import PIECE_BYTES, number_lines
 from include.settings import Ingest
 from include.tables import BRONZE_JOB_EVENTS, BRONZE_METRICS, OBSERVATIONS, Table
@@ -95,7 +95,7 @@ def read_files(raw: Path, schema: pa.Schema) -> tuple[pa.Table, pa.Table]:
                 "date": at.cast(pa.date32()),
                 "hour": pc.hour(at).cast(pa.int32()),
             }
-            rows, is_metrics = pa.table(every), pc.equal(fields["kind"], str(Kind.VERTEX_METRICS))
+            rows, is_metrics = pa.table(every), pc.equal(fields["kind"], str(Endpoint.VERTEX_METRICS))
             metrics.append(rows.filter(is_metrics).select([*BRONZE_METRICS.columns, "sample"]))
             events.append(rows.filter(pc.invert(is_metrics)).select([*BRONZE_JOB_EVENTS.columns, "event"]))
     return pa.concat_tables(metrics), pa.concat_tables(events)
@@ -109,10 +109,10 @@ def _read_chunks(file: Path) -> Iterator[bytes]:
 
 def read_jobs(events: pa.Table) -> JobTables:
     """Return what the replies say; every operator has a name of its own in its job."""
-    of_job = events.filter(pc.equal(events["kind"], str(Kind.JOB)))
+    of_job = events.filter(pc.equal(events["kind"], str(Endpoint.JOB)))
     polled = _explode(of_job, ("vertices",), {"vertex_id": "id", "operator": "name", "parallelism": "parallelism"})
     names = polled.group_by(["job_id", "vertex_id"]).aggregate([("job", "min"), ("operator", "min")])
-    of_plan = events.filter(pc.equal(events["kind"], str(Kind.PLAN)))
+    of_plan = events.filter(pc.equal(events["kind"], str(Endpoint.PLAN)))
     nodes = _explode(of_plan, ("plan", "nodes"), {"vertex_id": "id", "inputs": "inputs"})
     is_source = pc.equal(pc.fill_null(pc.list_value_length(nodes["inputs"]), 0), 0)
     planned = nodes.drop(["inputs", "job"]).append_column("is_source", is_source)

@@ -17,7 +17,7 @@ from lab.simulation.fleet import Fleet
 from lab.simulation.samples import Samples
 from lab.simulation.state import Restart
 from models.arrays import Bools, Floats, Ints
-from models.observing.catch_ups import EventSpan, SourcePolls, find_effects
+from models.observing.catch_ups import EffectWindow, SourcePolls, find_effects
 from models.observing.samples import LONGEST_GAP_WINDOWS
 from models.training.job_facts import learn_facts
 from models.training.job_windows import KnownOperator, TrainingHistory, TrainingWindows
@@ -171,7 +171,7 @@ class EventReader:
         Names are those of silver.rescales, and ``capacity_per_s`` and ``capacity_after_per_s`` of all sources.
         """
         polls, loads = self.polls, self.polls.at_s >= restart.down_from_s - LOAD_S
-        span = EventSpan(
+        span = EffectWindow(
             started_ms=_to_ms(restart.down_from_s),
             running_ms=_to_ms(restart.down_until_s),
             until_ms=_to_ms(end_s),

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 
-from include.flink.raw_format import Kind
+from include.flink.raw_format import Endpoint
 from include.tables import (
     BRONZE_JOB_EVENTS,
     BRONZE_METRICS,
@@ -82,7 +82,7 @@ def measure_folder(out: Path) -> list[Measured]:
     """Measure the lake and the raw files below the folder of a `make run`."""
     lake = out / "lake"
     units = {
-        POLL: _count(lake, BRONZE_JOB_EVENTS, ["job_id", "observed_at"], f"kind = '{Kind.JOB}'"),
+        POLL: _count(lake, BRONZE_JOB_EVENTS, ["job_id", "observed_at"], f"kind = '{Endpoint.JOB}'"),
         HOUR: _count(lake, JOBS, ["cluster", "job", "date", "hour"]),
         PLAN: _count(lake, PLANS, ["cluster", "job", "as_of"]),
     }

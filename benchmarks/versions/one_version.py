@@ -17,7 +17,7 @@ from benchmarks.waiting import NotReachedError, wait_until
 from cli.doctor.cluster import check_cluster
 from cli.doctor.findings import Level
 from include.flink.faults import FlinkError, FlinkRefusedError
-from include.flink.raw_format import Kind
+from include.flink.raw_format import Endpoint
 from include.flink.versions import RESCALE_HISTORY_KEY, RESCALE_HISTORY_SINCE, read_version
 from include.settings import Cluster, Settings
 from lab.local_flink.cluster import ClusterOptions, LocalCluster
@@ -150,7 +150,7 @@ def _note_collected(version: str, settings: VersionSettings, rest_url: str, resu
     files = sorted((settings.out / "raw" / f"cluster={cluster_name(version)}").rglob("*.jsonl.gz"))
     records = [record for file in files for record in read_records(file)]
     kinds = {record.kind for record in records if record.status == 200}
-    needed = {str(kind) for kind in Kind} - {str(Kind.KAFKA_OFFSETS), str(Kind.RESCALE)}
+    needed = {str(kind) for kind in Endpoint} - {str(Endpoint.KAFKA_OFFSETS), str(Endpoint.RESCALE)}
     findings = check_cluster(cluster_name(version), Cluster(rest_url=rest_url, slots_max=SLOTS), Settings())
     errors = [f"{one.check}: {one.text}" for one in findings if one.level is Level.ERROR]
     reported = f"doctor: {'; '.join(errors)}" if errors else f"doctor: {len(findings)} checks without an error"

@@ -16,7 +16,7 @@ from cli.doctor.cluster import check_cluster
 from cli.doctor.findings import Level
 from controller.actuators.flink_actuator import FlinkActuator
 from include.flink.poller import RestSource
-from include.flink.raw_format import Kind
+from include.flink.raw_format import Endpoint
 from include.settings import Cluster, Settings
 from lab.local_flink.build import build_job
 from lab.local_flink.cluster import ClusterOptions, LocalCluster
@@ -88,7 +88,7 @@ def _try_application(flink_home: Path, folder: Path) -> Seen:
         poll = RestSource(cluster.client, "application", time.time).poll()
         kinds = {record.kind for record in poll.records}
         text = f"job id {before.job_id}: polled ({len(kinds)} kinds of replies), `enrich` 1 to 2 in place"
-        return Seen(text, before.job_id == ZEROS and str(Kind.VERTEX_METRICS) in kinds and not poll.faults)
+        return Seen(text, before.job_id == ZEROS and str(Endpoint.VERTEX_METRICS) in kinds and not poll.faults)
 
 
 def _try_reactive(flink_home: Path, folder: Path) -> Seen:

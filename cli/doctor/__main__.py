@@ -12,7 +12,7 @@ from rich.text import Text
 
 from cli.arguments import CommandParser
 from cli.command import command
-from cli.doctor.checkup import Extent, run_checks
+from cli.doctor.checkup import CheckOptions, run_checks
 from cli.doctor.findings import Finding, Level, count_levels, hide_credentials
 from cli.run_table import open_console
 
@@ -46,7 +46,7 @@ def _add_arguments(parser: CommandParser) -> None:
 
 def run(options: argparse.Namespace, _: float) -> int:
     """Check and print; returns the exit code."""
-    extent = Extent(options.cluster, options.prometheus, options.kafka, with_airflow=not options.no_airflow)
+    extent = CheckOptions(options.cluster, options.prometheus, options.kafka, with_airflow=not options.no_airflow)
     progress = Console(stderr=True)
     with progress.status("doctor: looking ...") as status:
 

@@ -28,7 +28,7 @@ Found = Finding | Sequence[Finding]
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
+class CheckOptions:
     """What to look at besides the machine and the settings.
 
     Attributes:
@@ -44,7 +44,7 @@ class Extent:
     with_airflow: bool = True
 
 
-def run_checks(extent: Extent, on_done: Callable[[str, list[Finding]], None]) -> list[Finding]:
+def run_checks(extent: CheckOptions, on_done: Callable[[str, list[Finding]], None]) -> list[Finding]:
     """Return all findings, in the order of the parts.
 
     Args:
@@ -62,7 +62,7 @@ def run_checks(extent: Extent, on_done: Callable[[str, list[Finding]], None]) ->
         return [*machine, *(finding for one in started.values() for finding in one.result())]
 
 
-def list_checks(extent: Extent, settings: Settings) -> Iterable[tuple[str, Callable[[], Found]]]:
+def list_checks(extent: CheckOptions, settings: Settings) -> Iterable[tuple[str, Callable[[], Found]]]:
     """Yield name and function of each part that is to be looked at."""
     yield "jars", partial(check_jars, settings)
     yield "disk", partial(check_disk, settings)

@@ -23,7 +23,7 @@ from include.settings import Cluster
 _APPLY = "apply the rbac.yaml that `tidewise manifests` writes"
 
 
-class AskingApi(ResourceApi, Protocol):
+class AccessReviewApi(ResourceApi, Protocol):
     """An API server that also tells what its login may do."""
 
     def may(self, verb: str, plural: str, group: str = GROUP) -> bool:
@@ -41,7 +41,7 @@ def check_operator(name: str, cluster: Cluster) -> list[Finding]:
     return check_resources(part, cluster, api)
 
 
-def check_resources(part: str, cluster: Cluster, api: AskingApi) -> list[Finding]:
+def check_resources(part: str, cluster: Cluster, api: AccessReviewApi) -> list[Finding]:
     """Return the findings of rights and resources; an API server that does not reply ends them."""
     try:
         rights = check_rights(part, cluster, api)
@@ -57,7 +57,7 @@ def check_resources(part: str, cluster: Cluster, api: AskingApi) -> list[Finding
     return [*findings, *(finding for one in resources for finding in check_resource(part, one, cluster))]
 
 
-def check_rights(part: str, cluster: Cluster, api: AskingApi) -> list[Finding]:
+def check_rights(part: str, cluster: Cluster, api: AccessReviewApi) -> list[Finding]:
     """Check that the login may do what the actuator asks for (SelfSubjectAccessReview), and no more than that."""
     role = form_rights(cluster, Placement())[1]
     needed = [(verb, plural) for verb, plural in list_rights(role["rules"]) if plural != EVENTS]

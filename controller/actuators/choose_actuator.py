@@ -20,7 +20,7 @@ from models.control.state import Intention, ObservedJob, Parallelism
 
 
 @dataclass(frozen=True, slots=True)
-class ObservingActuator:
+class ReadOnlyActuator:
     """Observes through another actuator and sends nothing.
 
     Attributes:
@@ -57,7 +57,7 @@ class ObservingActuator:
         raise RequestRefusedError('nothing is sent with actuator = "none"')
 
 
-class ClosedActuator:
+class UnavailableActuator:
     """An actuator without a login: it observes nothing and sends nothing.
 
     Args:
@@ -107,13 +107,13 @@ def open_cluster_actuator(
     """
     flink, own = open_actuator(settings, cluster, may_change), settings.cluster(cluster)
     if own.actuator == "none":
-        return ObservingActuator(flink)
+        return ReadOnlyActuator(flink)
     if own.actuator == "rest":
         return flink
     try:
         api = open_api(own.kubernetes)
     except ApiError as error:
-        return ClosedActuator(f"cluster {cluster}: {error}")
+        return UnavailableActuator(f"cluster {cluster}: {error}")
     directory = ResourceDirectory(api, own.kubernetes)
     kind = GuideActuator if own.kubernetes.mode == "guide" else OperatorActuator
     return kind(

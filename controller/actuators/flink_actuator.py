@@ -23,7 +23,7 @@ from models.control.readiness import Failure, Readiness
 from models.control.state import ObservedJob, Parallelism
 from models.polling import job_replies
 from models.polling.faults import ReplyError, shorten
-from models.polling.job_replies import JobReply, ListedJob, Requirements, Slots, Vertex
+from models.polling.job_replies import JobReply, ListedJob, ResourceRequirements, TaskSlots, Vertex
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ class FlinkActuator:
         self._configuration = FlinkConfiguration(client, cluster, clock)
         self._readiness = FlinkReadiness(client, cluster, self._configuration, clock)
         self._lock = threading.Lock()
-        self._judged: dict[str, Requirements] = {}  # of a job when it was last observed, by job id
+        self._judged: dict[str, ResourceRequirements] = {}  # of a job when it was last observed, by job id
 
     def observe(self, job: str) -> ObservedJob:
         """Return what the cluster says of a job now.
@@ -178,7 +178,7 @@ class FlinkActuator:
         """Ask for a checkpoint; that it is refused is logged and harms nothing."""
         self._readiness.trigger(job_id)
 
-    def _slots(self) -> Slots | None:
+    def _slots(self) -> TaskSlots | None:
         try:
             overview = self._client.transport.get_json("/overview")
             reported = overview.get("flink-version") if isinstance(overview, dict) else None
@@ -188,7 +188,9 @@ class FlinkActuator:
             log.warning("cluster %s: free slots are unknown: %s", self._cluster, error)
             return None
 
-    def _reserve_restarting(self, slots: Slots | None, listed: Iterable[ListedJob], wanted: list[str]) -> Slots | None:
+    def _reserve_restarting(
+        self, slots: TaskSlots | None, listed: Iterable[ListedJob], wanted: list[str]
+    ) -> TaskSlots | None:
         """Return the slots without those of jobs that nobody asks about and that come back, which may be shown as free.
 
         Where one does not tell what it is asked for, nobody knows how many are free.
@@ -205,9 +207,9 @@ class FlinkActuator:
                 log.warning("cluster %s: free slots are unknown while %s restarts", self._cluster, one.name)
                 return None
             taken += observed.slots_shown_free
-        return Slots(slots.total, max(slots.free - taken, 0))
+        return TaskSlots(slots.total, max(slots.free - taken, 0))
 
-    def _observe(self, job: str, listed: Iterable[ListedJob], slots: Slots | None) -> Observation:
+    def _observe(self, job: str, listed: Iterable[ListedJob], slots: TaskSlots | None) -> Observation:
         try:
             return self._ask(job, listed, slots)
         except ReplyError as error:
@@ -218,7 +220,7 @@ class FlinkActuator:
             log.exception("%s: a reply ended in an error of Tidewise", job)
             return _report_problem("unreadable_reply", f"{type(error).__name__}: {shorten(str(error))}")
 
-    def _ask(self, job: str, listed: Iterable[ListedJob], slots: Slots | None) -> ObservedJob:
+    def _ask(self, job: str, listed: Iterable[ListedJob], slots: TaskSlots | None) -> ObservedJob:
         cluster, _, name = job.partition("/")
         # One that is ending will not run again: a new one of its name may already have taken its place.
         alive = [one for one in listed if one.name == name and one.state not in ENDING_STATES]
@@ -273,7 +275,7 @@ class FlinkActuator:
             not_at_work=_describe_not_at_work(reply),
         )
 
-    def _read_requested(self, job_id: str) -> Requirements | None:
+    def _read_requested(self, job_id: str) -> ResourceRequirements | None:
         """Return the bounds in force; None where the scheduler has none."""
         try:
             return job_replies.read_requirements(self._client.resource_requirements(job_id))

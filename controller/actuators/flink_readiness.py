@@ -28,7 +28,7 @@ _OFF = ("ot enabled", "ot been enabled")  # Checkpointing (has) not (been) enabl
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _TriggeredCheckpoint:
     """A checkpoint that was asked for: when (monotonic s), the last completed one then, whether Flink refused."""
 
     at_s: float
@@ -56,7 +56,7 @@ class FlinkReadiness:
         self._ahead_s: float | None = None  # Flink's time less the monotonic one
         self._memory: tuple[float, MemoryUsage] | None = None
         self._configs: dict[str, CheckpointConfig] = {}  # by job id, as told last
-        self._asked: dict[str, _Asked] = {}
+        self._asked: dict[str, _TriggeredCheckpoint] = {}
         self._last_ids: dict[str, int] = {}
         self._failures: dict[str, tuple[Failure, ...]] = {}  # that were told so far: Flink may remember only the last
 
@@ -122,7 +122,7 @@ class FlinkReadiness:
             has_failed = True
             log.warning("cluster %s: no checkpoint of job %s was asked for: %s", self._cluster, job_id, error)
         with self._lock:
-            self._asked[job_id] = _Asked(self._clock(), self._last_ids.get(job_id, 0), has_failed)
+            self._asked[job_id] = _TriggeredCheckpoint(self._clock(), self._last_ids.get(job_id, 0), has_failed)
 
     def end_wait(self, job_id: str) -> None:
         """Forget that a checkpoint was asked for before a request: it has left."""
@@ -185,7 +185,7 @@ class FlinkReadiness:
     def _read_times(self, facts: ClusterConfiguration, checkpoints: Checkpoints | None) -> RescaleTimes:
         return read_rescale_times(facts.told, None if checkpoints is None else checkpoints.interval_s, self._version)
 
-    def _find_asked(self, job_id: str) -> _Asked | None:
+    def _find_asked(self, job_id: str) -> _TriggeredCheckpoint | None:
         with self._lock:
             asked, config = self._asked.get(job_id), self._configs.get(job_id, CheckpointConfig(None))
             if asked is not None and self._clock() - asked.at_s > _FORGET_AFTER * config.timeout_s:

@@ -39,7 +39,7 @@ class FlinkObserver(Inspector, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Judged:
+class _ObservedResource:
     """A resource as it was when its job was last observed, and what was asked for then."""
 
     resource: JobResource
@@ -74,7 +74,7 @@ class OperatorActuator:
         self._may_change = may_change
         self._allows_upgrade = allows_upgrade
         self._lock = threading.Lock()
-        self._judged: dict[str, _Judged] = {}
+        self._judged: dict[str, _ObservedResource] = {}
 
     def observe(self, job: str) -> ObservedJob:
         """Return what Flink and the resource say of a job now.
@@ -141,7 +141,7 @@ class OperatorActuator:
         if self._events is not None:
             self._events.record(resource, reason, message, is_warning=is_warning)
 
-    def _send(self, judged: _Judged, parallelism: Parallelism) -> None:
+    def _send(self, judged: _ObservedResource, parallelism: Parallelism) -> None:
         resource = judged.resource
         try:
             patch = self._form_patch(resource, parallelism, judged.vertices)
@@ -173,7 +173,7 @@ class OperatorActuator:
             described = hinder(observed, "unreadable_resource", f"{result.resource.title}: {error}")
         with self._lock:
             asked = described.requested or {}
-            self._judged[job] = _Judged(result.resource, frozenset(observed.requested), asked)
+            self._judged[job] = _ObservedResource(result.resource, frozenset(observed.requested), asked)
         return described
 
     def _form_patch(

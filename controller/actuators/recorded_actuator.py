@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from controller.actuators.actuator import RequestRefusedError, RequestUnknownError
 from models.control.readiness import Failure, Readiness
 from models.control.state import ObservedJob, Parallelism
-from models.polling.job_replies import Slots
+from models.polling.job_replies import TaskSlots
 from models.polling.seen_job import PolledJob
 
 
@@ -24,7 +24,7 @@ class RecordedActuator:
 
     cluster: str
     seen: Callable[[], Mapping[tuple[str, str], Sequence[PolledJob]]]
-    slots: Mapping[str, Slots]
+    slots: Mapping[str, TaskSlots]
 
     def observe(self, job: str) -> ObservedJob:
         """Return the job as last seen; what it was asked for is not recorded, so it is taken to be what runs.

@@ -20,7 +20,7 @@ from controller.decisions.before_request import (
     wants_checkpoint,
 )
 from controller.decisions.open_requests import OpenRequests
-from controller.decisions.priorities import Claims
+from controller.decisions.priorities import SlotClaims
 from controller.log.control_log import (
     NO_PROVENANCE,
     ControlLog,
@@ -164,7 +164,7 @@ class JobControl:
     ) -> list[tuple[JobTask, LogEntry]]:
         """Return the entry of each job that can be observed; slots that one is to take are not free for the next."""
         looked_at_s = self.clock()
-        cases, decided, requests, claims = [], [], OpenRequests(max(self.jobs, len(tasks))), Claims()
+        cases, decided, requests, claims = [], [], OpenRequests(max(self.jobs, len(tasks))), SlotClaims()
         requests.note_logged(self.log.read_open())
         for task in sorted(tasks, key=lambda task: (-task.priority, -(task.late_s or 0.0))):
             case = self._look_at(task, known.get(task.job), looked_at_s)

@@ -13,7 +13,7 @@ _SHORT = frozenset({Reason.NO_FREE_SLOTS, Reason.EXCEEDS_BUDGET})
 
 
 @dataclass(slots=True)
-class Claims:
+class SlotClaims:
     """Slots that jobs want and cannot have now: jobs of a lower priority do not take what becomes free for them.
 
     Attributes:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from controller.view.job_view import ActiveTarget, EvaluationState, JobView, NotObservedError, name_step, take_snapshot
-from controller.view.plan_rows import JobPlan, Remembered
+from controller.view.plan_rows import JobPlan, PolicyMemory
 from controller.view.present_names import follow_kept, match_kept
 from include.flink.job_states import BATCH
 from include.settings import Settings
@@ -47,11 +47,11 @@ def evaluate(view: JobView, previous: EvaluationState, settings: Settings, now_s
     before = HostMemory(previous.plan_as_of_s, _recall(hosted, remembered, renamed))
     decision, running, after = _decide(hosted, before, view, settings, now_s)
     if hosted.replans:
-        remembered = Remembered(hosted.name, store(hosted.name, after.policy) or "")
+        remembered = PolicyMemory(hosted.name, store(hosted.name, after.policy) or "")
     elif not hosted.reacts:
         remembered = None
     elif decision.wanted is not None or renamed is not None:  # else it was not asked
-        remembered = Remembered(hosted.name, store(hosted.name, after.policy) or "")
+        remembered = PolicyMemory(hosted.name, store(hosted.name, after.policy) or "")
     if decision.due is None and decision.wanted is not None:
         decision = _limit_single(decision, view, running, settings)
     valid_until_s = float(now_s + settings.planner.timing.apply_every_s)
@@ -82,7 +82,7 @@ def answer_alarm(view: JobView, previous: EvaluationState, settings: Settings, n
     return replace(previous, standing=after.standing, remark=after.remark)
 
 
-def _recall(hosted: HostedPolicy, remembered: Remembered | None, renamed: Mapping[str, str] | None) -> Any:
+def _recall(hosted: HostedPolicy, remembered: PolicyMemory | None, renamed: Mapping[str, str] | None) -> Any:
     """Return what a policy that decides here remembers, under present names; None where it was not asked yet."""
     if hosted.policy is None or remembered is None or remembered.policy != hosted.name:
         return None

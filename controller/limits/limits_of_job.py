@@ -23,7 +23,7 @@ from controller.view.recent_files import list_clusters
 from include.control.approvals import NOBODY, Approval, ApprovalStore
 from include.control.holds import Hold, HoldStore, holds_of_variable
 from include.control.lifted_blocks import LiftedBlock, LiftedBlockStore
-from include.control.pins import PersonalPin, PinStore, ReadPins, find_pin
+from include.control.pins import ActivePins, PersonalPin, PinStore, find_pin
 from include.control.small_objects import list_once
 from include.control.undo_orders import UndoOrder, UndoStore, find_order
 from include.place import place
@@ -236,7 +236,7 @@ class LimitsReader:
         *,
         list_clusters: Callable[[], Iterable[str]] = tuple,
         undos: Callable[[], Sequence[UndoOrder]] = tuple,
-        pins: Callable[[float], ReadPins] = lambda _: ReadPins(),
+        pins: Callable[[float], ActivePins] = lambda _: ActivePins(),
         together: Callable[[], AbstractContextManager[None]] = nullcontext,
         memory: SettingsMemory | None = None,
     ) -> None:

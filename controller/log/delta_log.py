@@ -10,8 +10,8 @@ from typing import Protocol, runtime_checkable
 import pyarrow as pa
 
 from controller.log.control_log import EntryRefusedError, LogEntry
-from controller.log.last_entries import HISTORY_DAYS, KnownJob, KnownJobs, read_known_jobs, read_older_jobs
-from controller.log.log_codec import RowStamp, row_of
+from controller.log.last_entries import HISTORY_DAYS, KnownJobs, LastEntry, read_known_jobs, read_older_jobs
+from controller.log.log_codec import EntryMetadata, row_of
 from controller.log.log_witness import LogWitness
 from controller.log.unknown_jobs import describe_restore, history_without_rows, leave_alone, leave_restored
 from include.arrow_rows import arrow_rows
@@ -28,8 +28,8 @@ __all__ = [
     "HISTORY_DAYS",
     "DeltaControlLog",
     "HeldLease",
-    "KnownJob",
     "KnownJobs",
+    "LastEntry",
     "open_control_log",
     "read_known_jobs",
 ]
@@ -55,7 +55,7 @@ class HeldLease(Protocol):
 
 
 @runtime_checkable
-class NumberedLease(Protocol):
+class FencedLease(Protocol):
     """A lease whose numbers come from a store that may be lost, and can be raised above those of the log."""
 
     def skip_to(self, number: int) -> None:
@@ -168,8 +168,8 @@ class DeltaControlLog:
         lease_number, made = self._raise_lease(), []
         for entry in entries:
             last = known.get(entry.job)
-            known[entry.job] = KnownJob(entry=entry, number=(last.number if last else 0) + 1)
-            stamp = RowStamp(lease_number, known[entry.job].number, self._read_code_version(), at_s)
+            known[entry.job] = LastEntry(entry=entry, number=(last.number if last else 0) + 1)
+            stamp = EntryMetadata(lease_number, known[entry.job].number, self._read_code_version(), at_s)
             try:
                 made.append(row_of(entry, stamp))
             except Exception as error:  # whatever it is, the other jobs have their rows
@@ -187,7 +187,7 @@ class DeltaControlLog:
         Where the folder of the leases was lost, numbers begin at 1 again.
         """
         lease, highest = self._lease, self.highest_lease
-        if lease.number < highest and isinstance(lease, NumberedLease):
+        if lease.number < highest and isinstance(lease, FencedLease):
             lease.skip_to(highest + 1)
         return lease.number
 
@@ -270,7 +270,7 @@ class DeltaControlLog:
             if job.partition("/")[0] == self._cluster and (last is None or last.number < number):
                 log.error("%s: %s; it is left alone for a time", job, _ROWS_MISSING)
                 entry = leave_alone(job, None if last is None else last.last, now_s, _ROWS_MISSING)
-                result[job] = KnownJob(entry=entry, number=number)
+                result[job] = LastEntry(entry=entry, number=number)
                 self._lost.add(job)
         self._written = result
 

@@ -24,7 +24,7 @@ _DECODED = (
 )
 
 
-class KnownJob:
+class LastEntry:
     """The last row of a job, decoded when it is first asked for.
 
     Attributes:
@@ -52,7 +52,7 @@ class KnownJob:
         return self._entry
 
 
-KnownJobs = dict[str, KnownJob]
+KnownJobs = dict[str, LastEntry]
 """``cluster/job`` -> its last row."""
 
 
@@ -74,7 +74,9 @@ def read_older_jobs(table: LakeTable, clusters: Iterable[str], now_s: float) -> 
 
 def _read(table: LakeTable, clusters: Iterable[str], since: date, until: date) -> KnownJobs:
     newest = _last_rows(table, since, until, is_in("cluster", clusters))
-    return {f"{row['cluster']}/{row['job']}": KnownJob(row=row, number=int(row["entry"])) for row in newest.to_pylist()}
+    return {
+        f"{row['cluster']}/{row['job']}": LastEntry(row=row, number=int(row["entry"])) for row in newest.to_pylist()
+    }
 
 
 def _last_rows(table: LakeTable, since: date, until: date, where: str) -> pa.Table:

@@ -21,7 +21,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class RowStamp:
+class EntryMetadata:
     """What the log adds to an entry.
 
     Attributes:
@@ -37,7 +37,7 @@ class RowStamp:
     at_s: float | None = None
 
 
-def row_of(entry: LogEntry, stamp: RowStamp) -> Row:
+def row_of(entry: LogEntry, stamp: EntryMetadata) -> Row:
     """Return the row of an entry.
 
     Raises:

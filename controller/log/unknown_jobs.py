@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from controller.log.control_log import LogEntry
-from controller.log.last_entries import KnownJob, KnownJobs
+from controller.log.last_entries import KnownJobs, LastEntry
 from include.control.restores import Restore
 from include.utc import DAY_S
 from models.control.case import Action, Case, Verb
@@ -53,7 +53,7 @@ def leave_restored(known: KnownJobs, cluster: str, restore: Restore, now_s: floa
             entry = leave_alone(job, one.last, now_s, describe_restore(restore))
         except ValueError:
             continue
-        result[job] = KnownJob(entry=entry, number=one.number)
+        result[job] = LastEntry(entry=entry, number=one.number)
     return result
 
 

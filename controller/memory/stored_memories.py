@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from controller.memory.memory_store import JobMemory, MemoryStore
 from controller.view.fleet_view import JobName
 from controller.view.job_view import ActiveTarget, EvaluationState
-from controller.view.plan_rows import Remembered
+from controller.view.plan_rows import PolicyMemory
 from include.domain.operator_matching import PlacedOperator
 from models.policies.memory import dump, load
 
@@ -40,7 +40,9 @@ class StoredMemories:
             try:
                 active = None if row.standing is None else load(ActiveTarget, row.standing)
                 placed = () if row.operators is None else load(PlacedOperators, row.operators).operators
-                own = load(Remembered, row.memory)  # of an earlier release that of no policy: as before the first time
+                own = load(
+                    PolicyMemory, row.memory
+                )  # of an earlier release that of no policy: as before the first time
                 retained[name] = EvaluationState(row.plan_as_of_s, active, own if own.policy else None, placed)
             except ValueError as error:  # written by another release: the job starts from its plan
                 log.warning("%s/%s: what was kept of it cannot be read: %s", *name, error)
@@ -53,7 +55,7 @@ class StoredMemories:
                 *name,
                 at_s=now_s,
                 plan_as_of_s=retained.plan_as_of_s,
-                memory=dump(retained.remembered or Remembered()),
+                memory=dump(retained.remembered or PolicyMemory()),
                 standing=None if retained.standing is None else dump(retained.standing),
                 operators=dump(PlacedOperators(retained.operators)) if retained.operators else None,
             )

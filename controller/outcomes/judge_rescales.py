@@ -18,7 +18,7 @@ from models.control.state import Origin, Request
 log = logging.getLogger(__name__)
 
 
-class RescaleJudge:
+class RescaleEvaluator:
     """Judges the last rescale of each job, and keeps the measurements before it for longer than the windows are kept.
 
     Args:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from controller.view.champion import ChampionReader
 from controller.view.job_view import JobView
-from controller.view.plan_rows import JobGraphRow, PlanMemory, Remembered
+from controller.view.plan_rows import JobGraphRow, PlanMemory, PolicyMemory
 from controller.view.plan_tables import PlanTables
 from controller.view.present_names import follow_plan
 from include.domain.graph import BY_KEY, GraphError, JobGraph, Operator
@@ -61,7 +61,7 @@ class FleetViewer:
         self._poll_every_s = dict(poll_every_s)
         self._look_s = {name: max(LOOK_S, math.ceil(every_s)) for name, every_s in poll_every_s.items()}
         self._raw_memories: Mapping[JobName, PlanMemory] = {}
-        self._left: dict[JobName, Remembered] = {}
+        self._left: dict[JobName, PolicyMemory] = {}
         self._raw_graphs: Mapping[JobName, JobGraphRow] = {}
         self._graphs: dict[JobName, JobGraph] = {}
 
@@ -120,11 +120,11 @@ class FleetViewer:
         missed_ms = 1000 * MISSED_POLLS * self._poll_every_s[cluster]
         return [number for number in numbers if newest_ms - listed[number].polled_at_ms <= missed_ms]
 
-    def _read_memories(self, now_s: float) -> dict[JobName, Remembered]:
+    def _read_memories(self, now_s: float) -> dict[JobName, PolicyMemory]:
         result = self._plans.read_memories(now_s)
         if result is not self._raw_memories:
             self._raw_memories = result
-            self._left = {name: Remembered(row.policy, row.memory) for name, row in result.items() if row.memory}
+            self._left = {name: PolicyMemory(row.policy, row.memory) for name, row in result.items() if row.memory}
         return self._left
 
     def _read_graphs(self, now_s: float) -> dict[JobName, JobGraph]:

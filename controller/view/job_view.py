@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from controller.view.plan_rows import JobPlan, Remembered
+from controller.view.plan_rows import JobPlan, PolicyMemory
 from include.domain.graph import JobGraph
 from include.domain.operator_matching import PlacedOperator
 from include.settings import Settings
@@ -62,7 +62,7 @@ class EvaluationState:
 
     plan_as_of_s: float | None = None
     standing: ActiveTarget | None = None
-    remembered: Remembered | None = None
+    remembered: PolicyMemory | None = None
     operators: tuple[PlacedOperator, ...] = ()
     remark: str = ""
 
@@ -97,7 +97,7 @@ class JobView:
     graph: JobGraph | None = None
     plan: JobPlan | None = None
     models: JobModels | None = None
-    left: Remembered | None = None
+    left: PolicyMemory | None = None
     slots_wait_s: float | None = None
     taskmanager_slots: int = 1
     has_failed: bool = False

@@ -79,7 +79,7 @@ class LoadBand:
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class PolicyMemory:
     """A policy's memory of a job, as text, and which policy's it is."""
 
     policy: str = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from include.control.approvals import ApprovalStore, WaitingStep, answer_step
-from include.control.interventions import Act, Intervention, record_intervention
+from include.control.interventions import Intervention, UserAction, record_intervention
 from include.settings import Settings
 
 
@@ -47,7 +47,7 @@ def give_answer(
     counts_h = hours or settings.approval_expires_h(step.cluster, step.job)
     until_s = now_s + 3600 * counts_h
     ApprovalStore(settings.paths.lake).write(answer_step(step, is_approved, by, now_s, until_s))
-    act, scope = Act.APPROVE if is_approved else Act.DENY, f"{step.cluster}/{step.job}"
+    act, scope = UserAction.APPROVE if is_approved else UserAction.DENY, f"{step.cluster}/{step.job}"
     change = step.describe().partition(": ")[2]
     record_intervention(settings.paths.lake, Intervention(now_s, act, scope, by, reason, change, step.step_id, until_s))
     return counts_h

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from fleet.facts import HoldFact
 from include.control.controlled_lake import is_controlled
 from include.control.holds import EVERYTHING, Hold, HoldStore
-from include.control.interventions import Act, Intervention, record_intervention
+from include.control.interventions import Intervention, UserAction, record_intervention
 from include.control.lifted_blocks import LiftedBlock, LiftedBlockStore
 from include.settings import Settings
 from models.control.undo import name_hold_until
@@ -34,7 +34,7 @@ def write_hold(settings: Settings, made: Hold, now_s: float) -> bool:
 
 def record_hold(settings: Settings, made: Hold) -> None:
     """Keep who has put it on hold."""
-    one = Intervention(made.since_s, Act.HOLD, made.scope, made.by, made.reason, until_s=made.until_s)
+    one = Intervention(made.since_s, UserAction.HOLD, made.scope, made.by, made.reason, until_s=made.until_s)
     record_intervention(settings.paths.lake, one)
 
 
@@ -75,12 +75,12 @@ def release_holds(
         if is_all or one.scope in scopes:
             store.release(name)
             yield name_hold(one)
-            record_intervention(lake, Intervention(now_s, Act.RELEASE, one.scope, by, reason, name_hold(one)))
+            record_intervention(lake, Intervention(now_s, UserAction.RELEASE, one.scope, by, reason, name_hold(one)))
     for scope in [scope for scope in changed if scope in scopes]:
         _release_change(lake, changed[scope], by, now_s)
         detail = f"left alone since {changed[scope].reason}"
         yield f"{scope}, {detail}"
-        record_intervention(lake, Intervention(now_s, Act.RELEASE, scope, by, reason, detail))
+        record_intervention(lake, Intervention(now_s, UserAction.RELEASE, scope, by, reason, detail))
 
 
 def name_hold(one: Hold) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fleet.waiting import Block
-from include.control.interventions import Act, Intervention, record_intervention
+from include.control.interventions import Intervention, UserAction, record_intervention
 from include.control.lifted_blocks import LiftedBlock, LiftedBlockStore
 from include.settings import Settings
 
@@ -26,7 +26,7 @@ def lift_blocks(settings: Settings, blocks: Iterable[Block], *, by: str, reason:
         store.write(LiftedBlock(one.cluster, one.job, one.block_id, by, now_s))
         shown = f"{one.target} may be tried again"
         detail = f"{shown}: {one.because}" if one.because else shown
-        act = Intervention(now_s, Act.LIFT, f"{one.cluster}/{one.job}", by, reason, detail)
+        act = Intervention(now_s, UserAction.LIFT, f"{one.cluster}/{one.job}", by, reason, detail)
         record_intervention(settings.paths.lake, act)
         result.append(shown)
     if not result:

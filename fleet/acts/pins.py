@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from include.control.controlled_lake import is_controlled
-from include.control.interventions import Act, Intervention, record_intervention
+from include.control.interventions import Intervention, UserAction, record_intervention
 from include.control.pins import PersonalPin, PinStore, find_pin
 from include.settings import Settings
 
@@ -22,7 +22,7 @@ def pin_job(settings: Settings, pin: PersonalPin, now_s: float) -> bool:
     check_pin(settings, pin.cluster, pin.job, pin.parallelism)
     PinStore(settings.paths.lake).write(pin)
     scope, detail = f"{pin.cluster}/{pin.job}", f"all operators at {pin.parallelism}"
-    one = Intervention(now_s, Act.PIN, scope, pin.by, pin.reason, detail, until_s=pin.until_s)
+    one = Intervention(now_s, UserAction.PIN, scope, pin.by, pin.reason, detail, until_s=pin.until_s)
     record_intervention(settings.paths.lake, one)
     return is_controlled(settings.paths.lake, pin.cluster, now_s)
 
@@ -40,7 +40,9 @@ def unpin_job(settings: Settings, cluster: str, job: str, *, by: str, reason: st
         raise NotPinnedError(f"no person has pinned {cluster}/{job}")
     store.take_off(cluster, job)
     detail = f"was at {pin.parallelism}{f' by {pin.by}' if pin.by else ''}"
-    record_intervention(settings.paths.lake, Intervention(now_s, Act.UNPIN, f"{cluster}/{job}", by, reason, detail))
+    record_intervention(
+        settings.paths.lake, Intervention(now_s, UserAction.UNPIN, f"{cluster}/{job}", by, reason, detail)
+    )
     return pin
 
 

@@ -8,9 +8,9 @@ from fleet.facts import HoldFact
 from fleet.fleet_reader import FleetReader
 from fleet.holds import covers
 from fleet.log_tables import newest_of_jobs, rows_of_job, select_sent
-from fleet.undoable import NothingToUndoError, Undoable, find_undoable
+from fleet.undoable import NothingToUndoError, UndoableRescale, find_undoable
 from include.control.controlled_lake import is_controlled
-from include.control.interventions import Act, Intervention, record_intervention
+from include.control.interventions import Intervention, UserAction, record_intervention
 from include.control.small_objects import StoreUnreadableError
 from include.control.undo_orders import UndoOrder, UndoStore
 from include.settings import Settings
@@ -20,7 +20,7 @@ HOURS = 2.0
 """The job is on hold for so long afterwards."""
 
 
-def read_undoable(reader: FleetReader, cluster: str, job: str, now_s: float) -> Undoable:
+def read_undoable(reader: FleetReader, cluster: str, job: str, now_s: float) -> UndoableRescale:
     """Return what can be taken back of a job, from its rows of the log.
 
     Raises:
@@ -44,7 +44,9 @@ def check_not_held(holds: Collection[HoldFact], cluster: str, job: str) -> None:
         raise NothingToUndoError(f"{one.scope} is on hold{by}, and nothing is sent; first: {one.release}")
 
 
-def order_undo(settings: Settings, what: Undoable, *, by: str, reason: str, now_s: float, until_s: float) -> None:
+def order_undo(
+    settings: Settings, what: UndoableRescale, *, by: str, reason: str, now_s: float, until_s: float
+) -> None:
     """Order it of the controller, and hold the job until then.
 
     Raises:
@@ -54,11 +56,11 @@ def order_undo(settings: Settings, what: Undoable, *, by: str, reason: str, now_
     key = (what.cluster, what.job, what.job_id, what.step_id)
     UndoStore(settings.paths.lake).write(UndoOrder(*key, what.undone, what.target, by, reason, now_s, until_s))
     detail = f"back to {describe_change(what.undone_shown, what.target_shown)}"
-    one = Intervention(now_s, Act.UNDO, scope, by, reason, detail, what.step_id, until_s)
+    one = Intervention(now_s, UserAction.UNDO, scope, by, reason, detail, what.step_id, until_s)
     record_intervention(settings.paths.lake, one)
 
 
-def list_undo_warnings(settings: Settings, what: Undoable, now_s: float) -> list[str]:
+def list_undo_warnings(settings: Settings, what: UndoableRescale, now_s: float) -> list[str]:
     """Return why it may not be sent."""
     result = []
     mode = settings.mode_of(what.cluster, what.job)

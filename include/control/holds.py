@@ -63,7 +63,7 @@ class Hold:
 
 
 @dataclass(frozen=True, slots=True)
-class UnreadHold(Hold):
+class UnreadableHold(Hold):
     """A hold on everything since something below the lake cannot be read, which no release ends.
 
     Attributes:
@@ -73,10 +73,10 @@ class UnreadHold(Hold):
     remedy: str = ""
 
 
-def hold_unread(what: str, error: StoreUnreadableError) -> UnreadHold:
+def hold_unread(what: str, error: StoreUnreadableError) -> UnreadableHold:
     """Return the hold on everything while a store does not answer."""
     remedy = "let paths.lake name the lake that the controller uses, and its store answer: tidewise doctor"
-    return UnreadHold(EVERYTHING, f"the {what} cannot be read ({error})", remedy=remedy)
+    return UnreadableHold(EVERYTHING, f"the {what} cannot be read ({error})", remedy=remedy)
 
 
 class HoldStore:

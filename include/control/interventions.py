@@ -17,7 +17,7 @@ from include.tables import INTERVENTIONS
 log = logging.getLogger(__name__)
 
 
-class Act(StrEnum):
+class UserAction(StrEnum):
     """What a person did."""
 
     HOLD = "hold"
@@ -52,7 +52,7 @@ class Intervention:
     """
 
     at_s: float
-    act: Act
+    act: UserAction
     scope: str
     by: str
     reason: str = ""

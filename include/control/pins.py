@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
-from include.control.holds import EVERYTHING, Hold, UnreadHold, hold_unread
+from include.control.holds import EVERYTHING, Hold, UnreadableHold, hold_unread
 from include.control.small_objects import ObjectFolder, StoreUnreadableError, object_name
 
 FOLDER = "_control/pins"
@@ -43,7 +43,7 @@ class PersonalPin:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadPins:
+class ActivePins:
     """The pins in force, and a hold on everything for each that cannot be read."""
 
     pins: tuple[PersonalPin, ...] = ()
@@ -65,20 +65,22 @@ class PinStore:
         """Delete a job's pin; raises :class:`StoreUnreadableError`."""
         self._folder.delete(object_name(f"{cluster}/{job}"))
 
-    def read(self, now_s: float) -> ReadPins:
+    def read(self, now_s: float) -> ActivePins:
         """Return the pins in force at a time, epoch seconds."""
         try:
             contents = self._folder.read_all()
         except StoreUnreadableError as error:
-            return ReadPins(holds=(hold_unread("pins", error),))
+            return ActivePins(holds=(hold_unread("pins", error),))
         read = {name: _decode(content) for name, content in contents.items()}
         pins = [one for one in read.values() if one is not None and not one.is_over(now_s)]
         broken = [name for name, one in read.items() if one is None]
         holds = [
-            UnreadHold(EVERYTHING, f"the file {name} in {FOLDER} is no pin that could be read", remedy=f"remove {name}")
+            UnreadableHold(
+                EVERYTHING, f"the file {name} in {FOLDER} is no pin that could be read", remedy=f"remove {name}"
+            )
             for name in broken
         ]
-        return ReadPins(tuple(pins), tuple(holds))
+        return ActivePins(tuple(pins), tuple(holds))
 
 
 def find_pin(pins: Iterable[PersonalPin], cluster: str, job: str) -> PersonalPin | None:

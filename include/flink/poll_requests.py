@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from include.flink.client import FlinkClient
 from include.flink.faults import FlinkError, FlinkUnreachableError
-from include.flink.raw_format import Kind, RawRecord
+from include.flink.raw_format import Endpoint, RawRecord
 from include.flink.transport import Reply
 
 MOST_SILENT = 16
@@ -36,7 +36,7 @@ class PollRequests:
             self.faults.append(f"{path.partition('?')[0]}: {error}")
             return None
 
-    def keep(self, kind: Kind, path: str, job_id: str | None = None, vertex_id: str | None = None) -> Reply | None:
+    def keep(self, kind: Endpoint, path: str, job_id: str | None = None, vertex_id: str | None = None) -> Reply | None:
         """Ask, and keep the reply as a record."""
         reply = self.ask(path)
         if reply is not None:

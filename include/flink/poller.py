@@ -18,7 +18,7 @@ from include.flink import endpoints
 from include.flink.client import FlinkClient
 from include.flink.job_states import RUNNING, TERMINAL_STATES
 from include.flink.poll_requests import MOST_SILENT, PollRequests
-from include.flink.raw_format import Kind, RawRecord, hour_directory, write_lines
+from include.flink.raw_format import Endpoint, RawRecord, hour_directory, write_lines
 from include.flink.source_counters import list_source_counters
 from include.flink.transport import Reply
 from include.flink.versions import RESCALE_HISTORY_SINCE, read_version
@@ -48,8 +48,8 @@ class Delivery:
     refused: dict[str, str] = field(default_factory=dict)
     records: int = 0
 
-    def __add__(self, other: Delivery) -> Delivery:
-        return Delivery(
+    def __add__(self, other: DeliveredFiles) -> DeliveredFiles:
+        return DeliveredFiles(
             self.written + other.written,
             self.kept + other.kept,
             {**self.refused, **other.refused},
@@ -133,7 +133,7 @@ class RestSource:
         self._client.transport.get("/jobs/metrics")
         self._sleep(self._settle_s)
         cluster_wide = PollRequests(self._client, self._cluster, self._clock)
-        overview = _object(_parse(cluster_wide.keep(Kind.OVERVIEW, "/overview"), "", []))
+        overview = _object(_parse(cluster_wide.keep(Endpoint.OVERVIEW, "/overview"), "", []))
         version = read_version(overview.get("flink-version"))
         self._keeps_rescales = version is not None and version >= RESCALE_HISTORY_SINCE
         listed = dict(_listed_jobs(cluster_wide.ask("/jobs/overview"), cluster_wide.faults))
@@ -164,17 +164,17 @@ class RestSource:
             requests.faults.append(f"job {job_id}: {type(error).__name__} in its replies; the log has more")
 
     def _poll_job(self, job_id: str, requests: PollRequests) -> None:
-        reply = requests.keep(Kind.JOB, endpoints.job_path(job_id), job_id)
+        reply = requests.keep(Endpoint.JOB, endpoints.job_path(job_id), job_id)
         job = _object(_parse(reply, f"job {job_id}", requests.faults))
         start = job.get("start-time", -1)
         period = (int(self._clock() // 3600), start if isinstance(start, int) else -1)
         if self._planned.get(job_id) != period:
-            plan = requests.keep(Kind.PLAN, endpoints.job_path(job_id, "plan"), job_id)
+            plan = requests.keep(Endpoint.PLAN, endpoints.job_path(job_id, "plan"), job_id)
             if _has_nodes(plan):
                 self._planned[job_id] = period
-        requests.keep(Kind.JOB_METRICS, endpoints.job_metrics_path(job_id), job_id)
-        requests.keep(Kind.CHECKPOINTS, endpoints.job_path(job_id, "checkpoints"), job_id)
-        requests.keep(Kind.EXCEPTIONS, endpoints.job_path(job_id, "exceptions"), job_id)
+        requests.keep(Endpoint.JOB_METRICS, endpoints.job_metrics_path(job_id), job_id)
+        requests.keep(Endpoint.CHECKPOINTS, endpoints.job_path(job_id, "checkpoints"), job_id)
+        requests.keep(Endpoint.EXCEPTIONS, endpoints.job_path(job_id, "exceptions"), job_id)
         if self._keeps_rescales:
             self._keep_rescales(requests, job_id, job)
         sources = endpoints.sources_of(job)
@@ -186,12 +186,12 @@ class RestSource:
         for vertex_id in vertex_ids:
             names = self._metric_names(requests, job_id, vertex_id, sources)
             path = endpoints.vertex_metrics_path(job_id, vertex_id, names)
-            requests.keep(Kind.VERTEX_METRICS, path, job_id, vertex_id)
+            requests.keep(Endpoint.VERTEX_METRICS, path, job_id, vertex_id)
 
     def _keep_end(self, job_id: str, requests: PollRequests) -> None:
         """Keep how a job ended, and its last savepoint, while the cluster still knows."""
-        requests.keep(Kind.JOB, endpoints.job_path(job_id), job_id)
-        requests.keep(Kind.CHECKPOINTS, endpoints.job_path(job_id, "checkpoints"), job_id)
+        requests.keep(Endpoint.JOB, endpoints.job_path(job_id), job_id)
+        requests.keep(Endpoint.CHECKPOINTS, endpoints.job_path(job_id, "checkpoints"), job_id)
 
     def _keep_rescales(self, requests: PollRequests, job_id: str, job: dict[str, Any]) -> None:
         """Keep those rescales of a job that have ended and were not kept before; a cluster may remember none."""
@@ -205,7 +205,7 @@ class RestSource:
         ended = [one for one in _objects(_parse(history, "", [])) if one.get("terminalState")]
         ids = [one["rescaleUuid"] for one in ended if _RESCALE_ID.fullmatch(str(one.get("rescaleUuid")))]
         for rescale_id in [one for one in ids if one not in retained][-_MOST_RESCALES:]:
-            requests.keep(Kind.RESCALE, endpoints.job_path(job_id, f"rescales/details/{rescale_id}"), job_id)
+            requests.keep(Endpoint.RESCALE, endpoints.job_path(job_id, f"rescales/details/{rescale_id}"), job_id)
         self._rescales[job_id] = (now, asked + 1, frozenset(ids))
 
     def _metric_names(self, requests: PollRequests, job_id: str, vertex_id: str, sources: frozenset[str]) -> list[str]:
@@ -237,14 +237,14 @@ class RestSource:
         self._listed = {job_id: one for job_id, one in self._listed.items() if job_id in known}
 
 
-def deliver(poll: Poll, cluster: str, raw_root: Path, now_s: float, *, prefix: str = "poll-") -> Delivery:
+def deliver(poll: Poll, cluster: str, raw_root: Path, now_s: float, *, prefix: str = "poll-") -> DeliveredFiles:
     """Write a poll's records as one file into the directory of the present hour; nothing for a poll without any.
 
     Raises:
         OSError: the disk is full, say; no part of the file stays.
     """
     if not poll.records:
-        return Delivery()
+        return DeliveredFiles()
     now = datetime.fromtimestamp(now_s, UTC)
     path = hour_directory(raw_root, cluster, now) / f"{prefix}{now:%Y%m%dT%H%M%S%f}.jsonl.gz"
     count = write_lines(path, (record.to_line() for record in poll.records))

@@ -22,7 +22,7 @@ from pathlib import Path
 from include.atomic_write import replace_atomically
 
 
-class Kind(StrEnum):
+class Endpoint(StrEnum):
     """Which endpoint of Flink's REST API a reply came from, or that it came from Kafka's brokers."""
 
     OVERVIEW = "overview"  # /overview
@@ -36,7 +36,7 @@ class Kind(StrEnum):
     KAFKA_OFFSETS = "kafka_offsets"  # end offsets of topics (include/metric_sources/kafka), of no job
 
 
-CLUSTER_WIDE = frozenset({Kind.OVERVIEW, Kind.KAFKA_OFFSETS})
+CLUSTER_WIDE = frozenset({Endpoint.OVERVIEW, Endpoint.KAFKA_OFFSETS})
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ COOLDOWN_KEY = f"{_ADAPTIVE}executing.cooldown-after-rescaling"
 
 
 @dataclass(frozen=True, slots=True)
-class Renamed:
+class RenamedKey:
     """A key that had another name, or did not exist.
 
     Attributes:
@@ -40,22 +40,22 @@ class Renamed:
     before_since: Version = (1, 0)
 
 
-RENAMED: Mapping[str, Renamed] = {
-    f"{_ADAPTIVE}submission.resource-wait-timeout": Renamed((2, 0), f"{_ADAPTIVE}resource-wait-timeout"),
-    f"{_ADAPTIVE}submission.resource-stabilization-timeout": Renamed(
+RENAMED: Mapping[str, RenamedKey] = {
+    f"{_ADAPTIVE}submission.resource-wait-timeout": RenamedKey((2, 0), f"{_ADAPTIVE}resource-wait-timeout"),
+    f"{_ADAPTIVE}submission.resource-stabilization-timeout": RenamedKey(
         (2, 0), f"{_ADAPTIVE}resource-stabilization-timeout"
     ),
-    COOLDOWN_KEY: Renamed((2, 0), f"{_ADAPTIVE}scaling-interval.min", before_since=(1, 19)),
-    f"{_ADAPTIVE}executing.resource-stabilization-timeout": Renamed((2, 0), None),
-    f"{_ADAPTIVE}rescale-trigger.max-delay": Renamed((2, 0), f"{_ADAPTIVE}max-delay-for-scale-trigger", (1, 20)),
-    f"{_ADAPTIVE}rescale-trigger.max-checkpoint-failures": Renamed(
+    COOLDOWN_KEY: RenamedKey((2, 0), f"{_ADAPTIVE}scaling-interval.min", before_since=(1, 19)),
+    f"{_ADAPTIVE}executing.resource-stabilization-timeout": RenamedKey((2, 0), None),
+    f"{_ADAPTIVE}rescale-trigger.max-delay": RenamedKey((2, 0), f"{_ADAPTIVE}max-delay-for-scale-trigger", (1, 20)),
+    f"{_ADAPTIVE}rescale-trigger.max-checkpoint-failures": RenamedKey(
         (2, 0), f"{_ADAPTIVE}scale-on-failed-checkpoints-count", (1, 20)
     ),
-    "execution.checkpointing.dir": Renamed((1, 20), "state.checkpoints.dir"),
-    "execution.checkpointing.savepoint-dir": Renamed((1, 20), "state.savepoints.dir"),
-    "pekko.ask.timeout": Renamed((1, 18), "akka.ask.timeout"),
-    "restart-strategy.type": Renamed((1, 19), "restart-strategy"),
-    RESCALE_HISTORY_KEY: Renamed(RESCALE_HISTORY_SINCE, None),
+    "execution.checkpointing.dir": RenamedKey((1, 20), "state.checkpoints.dir"),
+    "execution.checkpointing.savepoint-dir": RenamedKey((1, 20), "state.savepoints.dir"),
+    "pekko.ask.timeout": RenamedKey((1, 18), "akka.ask.timeout"),
+    "restart-strategy.type": RenamedKey((1, 19), "restart-strategy"),
+    RESCALE_HISTORY_KEY: RenamedKey(RESCALE_HISTORY_SINCE, None),
 }
 """Today's name -> what it was called before."""
 

@@ -22,7 +22,7 @@ _OLDEST_IN_PLACE = (1, 18)
 
 
 @dataclass(frozen=True, slots=True)
-class Obstacle:
+class BlockingCondition:
     """Why nothing is sent to a job now.
 
     Attributes:
@@ -164,18 +164,18 @@ def find_upgrade_reason(resource: JobResource, scheduler: str) -> str | None:
     return None
 
 
-def find_obstacle(resource: JobResource) -> Obstacle | None:
+def find_obstacle(resource: JobResource) -> BlockingCondition | None:
     """Return why a change of the resource has to wait."""
     if resource.job_state in ENDED_STATES:
-        return Obstacle("job_ended", f"{resource.title}: the job is {resource.job_state}")
+        return BlockingCondition("job_ended", f"{resource.title}: the job is {resource.job_state}")
     if resource.is_pending or resource.reconciliation != "DEPLOYED":
         detail = (
             f"{resource.title}: the operator has dealt with generation {resource.observed_generation} of "
             f"{resource.generation}, and is {resource.reconciliation or 'at its first deployment'}"
         )
-        return Obstacle("operator_busy", detail)
+        return BlockingCondition("operator_busy", detail)
     if resource.job_state == "RECONCILING":
-        return Obstacle("operator_busy", f"{resource.title}: the operator waits for the job (RECONCILING)")
+        return BlockingCondition("operator_busy", f"{resource.title}: the operator waits for the job (RECONCILING)")
     return None
 
 

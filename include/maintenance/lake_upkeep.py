@@ -11,7 +11,7 @@ from pathlib import Path
 from deltalake import DeltaTable
 
 from include.maintenance.raw_upkeep import find_old_days, remove_raw_days
-from include.maintenance.table_upkeep import Upkeep, keep_up
+from include.maintenance.table_upkeep import TableMaintenance, keep_up
 from include.missed_hours import read_ingested
 from include.place import place
 from include.settings import Settings
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class LakeUpkeep:
+class LakeMaintenance:
     """What was done, or would be done.
 
     Attributes:
@@ -31,13 +31,13 @@ class LakeUpkeep:
         failures: table -> why its upkeep failed; the others went on.
     """
 
-    tables: Sequence[Upkeep]
+    tables: Sequence[TableMaintenance]
     raw_days: Sequence[Path]
     kept_days: dict[Path, str]
     failures: dict[str, str]
 
 
-def keep_up_lake(settings: Settings, now: datetime, *, applies: bool) -> LakeUpkeep:
+def keep_up_lake(settings: Settings, now: datetime, *, applies: bool) -> LakeMaintenance:
     """Keep up every table, one after the other; one that fails does not keep the others from it."""
     made, failures = [], {}
     for table in (*TABLES, *CONTROLLED, *BY_PERSONS):
@@ -62,4 +62,4 @@ def keep_up_lake(settings: Settings, now: datetime, *, applies: bool) -> LakeUpk
         log.warning("tidewise: %s is older than retention.raw_days and stays: %s", folder, why)
     if applies:
         remove_raw_days(raw.old)
-    return LakeUpkeep(made, raw.old, raw.kept, failures)
+    return LakeMaintenance(made, raw.old, raw.kept, failures)

@@ -20,7 +20,7 @@ ReadIngested = Callable[[date], Mapping[str, datetime]]
 
 
 @dataclass(slots=True)
-class RawDays:
+class ExpiredDays:
     """Folders of days that are older than they are kept.
 
     Attributes:
@@ -32,7 +32,7 @@ class RawDays:
     kept: dict[Path, str] = field(default_factory=dict)
 
 
-def find_old_days(raw: Path, days: int | None, now: datetime, read_ingested: ReadIngested) -> RawDays:
+def find_old_days(raw: Path, days: int | None, now: datetime, read_ingested: ReadIngested) -> ExpiredDays:
     """Return the folders ``cluster=*/date=*`` of days that are older than they are kept.
 
     Folders of other names are left alone, and so is what lies behind a link. A day with files that were not ingested as
@@ -44,7 +44,7 @@ def find_old_days(raw: Path, days: int | None, now: datetime, read_ingested: Rea
         now: the time from which days are counted.
         read_ingested: what ``ops.files`` says of a day.
     """
-    result = RawDays()
+    result = ExpiredDays()
     if days is None or not raw.is_dir():
         return result
     before = (now - timedelta(days=days)).date()

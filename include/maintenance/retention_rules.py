@@ -30,7 +30,7 @@ _RETAINED_ROWS = {POLICY_MEMORY.name: f"stage <> '{PROFILING}'"}
 
 
 @dataclass(frozen=True, slots=True)
-class OldRows:
+class ExpiredRows:
     """The rows of a table that are to go.
 
     Attributes:
@@ -57,11 +57,11 @@ def days_of(table: Table, retention: Retention) -> int | None:
     )
 
 
-def old_rows(table: Table, retention: Retention, now: datetime) -> OldRows | None:
+def old_rows(table: Table, retention: Retention, now: datetime) -> ExpiredRows | None:
     """Return which rows are old; None when all are kept, or the table has no days (it is small then)."""
     days = days_of(table, retention)
     if days is None or "date" not in table.partition_by:
         return None
     before = (now - timedelta(days=days)).date()
     retained = _RETAINED_ROWS.get(table.name)
-    return OldRows(before, f"date < '{before.isoformat()}'" + (f" AND {retained}" if retained else ""))
+    return ExpiredRows(before, f"date < '{before.isoformat()}'" + (f" AND {retained}" if retained else ""))

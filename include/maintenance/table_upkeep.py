@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Upkeep:
+class TableMaintenance:
     """What is done, or would be done, to a table.
 
     Attributes:
@@ -71,7 +71,7 @@ class _File:
     size_bytes: int
 
 
-def keep_up(path: str, table: Table, retention: Retention, now: datetime, *, applies: bool) -> Upkeep:
+def keep_up(path: str, table: Table, retention: Retention, now: datetime, *, applies: bool) -> TableMaintenance:
     """Do the upkeep of a table, or only say what it would be.
 
     Args:
@@ -103,7 +103,7 @@ def keep_up(path: str, table: Table, retention: Retention, now: datetime, *, app
         raise LinkInTableError(f"{link} is a link: what no version needs is removed once it is gone")
     hours = 24 * (1 if is_hourly else retention.time_travel_days)
     removed = DeltaTable(path).vacuum(hours, dry_run=not applies, enforce_retention_duration=False, full=True)
-    return Upkeep(
+    return TableMaintenance(
         table.name,
         len(files),
         sum(one.size_bytes for one in files),

@@ -11,7 +11,7 @@ from operator import add
 
 from include.flink.client import FlinkClient
 from include.flink.faults import FlinkError
-from include.flink.poller import Delivery, Poll
+from include.flink.poller import DeliveredFiles, Poll
 from include.flink.raw_format import RawRecord
 from include.metric_sources.live_sources import LiveSource, observed_clusters, open_sources
 from include.place import place
@@ -58,7 +58,7 @@ def collect_for(
     on_records: OnRecords | None = None,
     grace_s: float = 60.0,
     may_be_empty: bool = False,
-) -> Delivery:
+) -> DeliveredFiles:
     """Poll every live cluster at once and then every ``poll_every_s`` until ``seconds`` have passed.
 
     A cluster that is slow, does not reply or replies nonsense has lines in the log and delays no other; it is tried
@@ -92,7 +92,7 @@ def collect_for(
                 poller.join(0.1)
     finally:
         _end(pollers, ended)
-    total = reduce(add, (poller.total for poller in pollers), Delivery())
+    total = reduce(add, (poller.total for poller in pollers), DeliveredFiles())
     if total.refused and not total.written and not stop.is_set() and not may_be_empty:
         faults = "; ".join(f"{name}: {fault}" for name, fault in total.refused.items())
         raise CollectionError(f"nothing collected ({faults}): check rest_url under [clusters.<name>], then the cluster")
@@ -130,7 +130,7 @@ class _Poller(threading.Thread):
     ) -> None:
         super().__init__(name=cluster, daemon=True)
         self.source = source
-        self.total = Delivery()
+        self.total = DeliveredFiles()
         self._every_s = settings.clusters[cluster].poll_every_s
         self._raw_root = place(settings.paths.raw)
         self._clock, self._ended, self._on_records, self._until_s = clock, ended, on_records, until_s
@@ -182,4 +182,4 @@ class _Poller(threading.Thread):
             log.exception("cluster %s: the records of a poll were not taken in", self.name)
 
     def _refuse(self, fault: str) -> None:
-        self.total += Delivery(refused={self.name: fault})
+        self.total += DeliveredFiles(refused={self.name: fault})

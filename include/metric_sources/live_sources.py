@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from include.flink.client import FlinkClient
-from include.flink.poller import Delivery, Poll, RestSource, deliver
+from include.flink.poller import DeliveredFiles, Poll, RestSource, deliver
 from include.metric_sources.kafka.source import KafkaSource
 from include.metric_sources.prometheus.client import PrometheusClient
 from include.metric_sources.prometheus.source import LivePrometheusSource, open_graphs
@@ -22,7 +22,7 @@ class LiveSource(Protocol):
         """Return what is new; raises FlinkError when nothing came at all."""
         ...
 
-    def write(self, poll: Poll, raw_root: Path, now_s: float) -> Delivery:
+    def write(self, poll: Poll, raw_root: Path, now_s: float) -> DeliveredFiles:
         """Write a poll's records below the raw root; raises OSError when they cannot be written."""
         ...
 
@@ -48,7 +48,7 @@ class LiveRest:
         """Return the replies of all endpoints."""
         return self._source.poll()
 
-    def write(self, poll: Poll, raw_root: Path, now_s: float) -> Delivery:
+    def write(self, poll: Poll, raw_root: Path, now_s: float) -> DeliveredFiles:
         """Write one file into the directory of the present hour."""
         return deliver(poll, self._cluster, raw_root, now_s)
 

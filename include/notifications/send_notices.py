@@ -15,7 +15,7 @@ MOST_MESSAGES = 20
 
 
 @dataclass(frozen=True, slots=True)
-class SendReport:
+class DeliveryReport:
     """What became of it.
 
     Attributes:
@@ -36,7 +36,7 @@ def send_due(
     now_s: float,
     *,
     is_complete: bool = True,
-) -> SendReport:
+) -> DeliveryReport:
     """Send the messages that are due.
 
     Args:
@@ -70,7 +70,7 @@ def send_due(
                 ended += 1
             store.write(replace(over, ended_s=now_s))
     except WebhookError as error:
-        return SendReport(begun, ended, str(error))
+        return DeliveryReport(begun, ended, str(error))
     for key in due.forgotten if is_complete else ():
         store.delete(key)
-    return SendReport(begun, ended)
+    return DeliveryReport(begun, ended)

@@ -57,9 +57,13 @@ def write_answer(settings: Settings, step: WaitingStep, is_approved: bool, by: s
         return
     until_s = now_s + 3600 * settings.approval_expires_h(step.cluster, step.job)
     store.write(answer_step(step, is_approved and bool(by), by or NOBODY, now_s, until_s))
-    from include.control.interventions import Act, Intervention, record_intervention  # heavy for the parsing of DAGs
+    from include.control.interventions import (  # heavy for the parsing of DAGs
+        Intervention,
+        UserAction,
+        record_intervention,
+    )
 
-    act, scope = Act.APPROVE if is_approved and by else Act.DENY, f"{step.cluster}/{step.job}"
+    act, scope = UserAction.APPROVE if is_approved and by else UserAction.DENY, f"{step.cluster}/{step.job}"
     change = step.describe().partition(": ")[2]
     one = Intervention(now_s, act, scope, by or NOBODY, "answered in Airflow", change, step.step_id, until_s)
     record_intervention(settings.paths.lake, one)

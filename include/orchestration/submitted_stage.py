@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
 
-from include.entry_points import Entries, EntryPointError
+from include.entry_points import EntryPointError, EntryRegistry
 from include.place import place
 from include.settings import Settings
 
@@ -27,7 +27,7 @@ def find_maker(connection_type: str | None) -> Callable[..., Any] | None:
     """
     if connection_type in SPARK_SUBMIT:
         return None
-    makers = Entries(GROUP, FunctionType, {})
+    makers = EntryRegistry(GROUP, FunctionType, {})
     if connection_type and connection_type in makers:
         return makers[connection_type]
     raise EntryPointError(

@@ -56,10 +56,10 @@ def sum_curves(jobs: Iterable[Sequence[PolicyCurve]]) -> tuple[PolicyCurve, ...]
     by_label = [{(curve.policy, one.label): one for curve in curves for one in curve.points} for curves in listed]
     common = set.intersection(*map(set, by_label)) if by_label else set()
 
-    def add(policy: str, label: str) -> Point:
+    def add(policy: str, label: str) -> FrontierPoint:
         each = [one[policy, label] for one in by_label]
         sums = (sum(getattr(one, name) for one in each) for name in ("slot_hours", "late_minutes", "rescales"))
-        return Point(label, *sums)
+        return FrontierPoint(label, *sums)
 
     result = []
     for curve in listed[0] if listed else ():

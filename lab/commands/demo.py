@@ -19,7 +19,7 @@ from urllib.request import Request
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, number, require_writable, whole_number
 from cli.embedded import LOOPBACK
 from cli.java_build import JavaBuildError
-from cli.ui import Group, Service, UiError, require_free, wait_for
+from cli.ui import ProcessGroup, Service, UiError, require_free, wait_for
 from include.atomic_write import write_text
 from include.flink.client import FlinkError
 from include.settings import PROJECT, SETTINGS_FILE_VARIABLE
@@ -105,7 +105,7 @@ def run(options: argparse.Namespace) -> None:
     require_free(options.port, "--port")
     print("demo: starting Flink (20 s, on a busy machine some minutes) ...", flush=True)
     cluster = start_cluster(out / "flink", options.slots)
-    group: Group | None = None
+    group: ProcessGroup | None = None
     try:
         load = LoadOptions(compression=DAY_S / (options.day_minutes * 60))
         print("demo: starting the job and its load ...", flush=True)
@@ -114,7 +114,7 @@ def run(options: argparse.Namespace) -> None:
         from page.visitors import COOKIE  # a server's packages: after what is said first
 
         token = secrets.token_urlsafe(24)
-        group = Group(environment | {PAGE_TOKEN_VARIABLE: token}, out / "logs")
+        group = ProcessGroup(environment | {PAGE_TOKEN_VARIABLE: token}, out / "logs")
         group.start(Service("controller", [sys.executable, "-m", "controller"]))
         group.start(
             Service("page", [sys.executable, "-m", "cli.console", "page", "--act", "--port", str(options.port)])
@@ -135,7 +135,7 @@ def run(options: argparse.Namespace) -> None:
         cluster.stop()
 
 
-def follow(cluster: LocalCluster, group: Group, job_id: str) -> None:
+def follow(cluster: LocalCluster, group: ProcessGroup, job_id: str) -> None:
     """Print the job's parallelism whenever it changes, until interrupted."""
     shown: dict[str, int] | None = None
     while True:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from include.policy_catalogue import Decides, PolicyEntry
+from include.policy_catalogue import DecisionTiming, PolicyEntry
 
 _P = "lab.policies"
 _CONTTUNE = f"{_P}.conttune.conttune_options:Options"
@@ -17,7 +17,7 @@ def _learning_agent(kind: str, title: str, options: str) -> PolicyEntry:
     return PolicyEntry(
         f"{_P}.mdp_rl.mdp_rl_policy:{kind}",
         title,
-        Decides.WITH_PLANS,
+        DecisionTiming.WITH_PLANS,
         reads_models=True,
         learns_nightly=True,
         parameters=f"{_P}.mdp_rl.mdp_rl_options:{options}",
@@ -27,18 +27,18 @@ def _learning_agent(kind: str, title: str, options: str) -> PolicyEntry:
 PLANNER = PolicyEntry(
     f"{_P}.planner.planner_policy:Planner",
     "Tidewise before: schedule by optimisation",
-    Decides.REPLANS,
+    DecisionTiming.REPLANS,
     slot_problem=f"{_P}.planner.planner_policy:price_slots",
 )
 CONTROLLER_ALONE = PolicyEntry(
     f"{_P}.planner.controller_alone:ControllerAlone",
     "Tidewise before: the reactive controller without plans",
-    Decides.REPLANS,
+    DecisionTiming.REPLANS,
 )
 NEED_VECTOR = PolicyEntry(
     f"{_P}.need_vector.need_vector_policy:NeedVector",
     "schedule that covers a forecast quantile",
-    Decides.AHEAD,
+    DecisionTiming.AHEAD,
     observes=False,
     parameters=f"{_P}.need_vector.need_vector_options:NeedVectorOptions",
 )
@@ -88,14 +88,14 @@ RL_DECENTRALISED = _learning_agent("DecentralisedRl", "decentralised RL", "Decen
 PHOEBE = PolicyEntry(
     f"{_P}.phoebe.phoebe_policy:Phoebe",
     "Phoebe",
-    Decides.AHEAD,
+    DecisionTiming.AHEAD,
     needs_profile=True,
     parameters=f"{_P}.phoebe.phoebe_options:PhoebeOptions",
 )
 TWRES = PolicyEntry(
     f"{_P}.phoebe.twres:Twres",
     "TWRES",
-    Decides.AHEAD,
+    DecisionTiming.AHEAD,
     needs_profile=True,
     parameters=f"{_P}.phoebe.phoebe_options:TwresOptions",
 )
@@ -108,7 +108,7 @@ DAEDALUS = PolicyEntry(
 OPTSCALER = PolicyEntry(
     f"{_P}.optscaler.optscaler_policy:OptScaler",
     "OptScaler",
-    Decides.REPLANS,
+    DecisionTiming.REPLANS,
     parameters=f"{_P}.optscaler.optscaler_options:OptScalerOptions",
 )
 FLINK_AUTOSCALER = PolicyEntry(

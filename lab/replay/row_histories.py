@@ -12,7 +12,7 @@ from models.bundle.job_models import CauseKind, EventKind
 from models.capacity.held_up import find_held_up_share
 from models.policies.observations import Observations
 from models.training.job_windows import KnownOperator, TrainingHistory, TrainingWindows
-from models.training.recovery_fits import RECENT_EVENTS, Events
+from models.training.recovery_fits import RECENT_EVENTS, RecoveryEvents
 
 CLUSTER = "replay"
 _CAUSES: dict[EventKind, CauseKind] = {"rescale": "rescale", "restart": "job_failure"}
@@ -41,7 +41,7 @@ def build_history(job: str, graph: JobGraph, observed: Observations, slots_max: 
     return TrainingHistory((CLUSTER, job), windows, operators, slots_max)
 
 
-def list_events(downtimes: Sequence[Downtime], since_s: float, until_s: float) -> Events:
+def list_events(downtimes: Sequence[Downtime], since_s: float, until_s: float) -> RecoveryEvents:
     """Return the latest of a row's downtimes that began after and were over before these seconds of the run.
 
     Args:
@@ -52,7 +52,7 @@ def list_events(downtimes: Sequence[Downtime], since_s: float, until_s: float) -
     over = [one for one in downtimes if one.at_s >= since_s and one.at_s + one.downtime_s < until_s]
     recent = [one for kind in _CAUSES for one in [each for each in over if each.kind == kind][-RECENT_EVENTS:]]
     recent.sort(key=lambda one: one.at_s)
-    return Events(
+    return RecoveryEvents(
         job=np.zeros(len(recent), np.int64),
         kind=np.array([one.kind for one in recent], str),
         cause_kind=np.array([_CAUSES[one.kind] for one in recent], str),

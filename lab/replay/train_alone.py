@@ -13,7 +13,7 @@ from models.training.calibration import Residuals, standardise_ahead
 from models.training.job_facts import JobEstimates
 from models.training.job_windows import TrainingHistory, TrainingWindows
 from models.training.operator_fits import Fits, OperatorPoints, fit_operators
-from models.training.recovery_fits import Events
+from models.training.recovery_fits import RecoveryEvents
 from models.training.train_job import assemble_fleet, learn_job, with_intervals
 
 ALONE: Final = "alone"
@@ -25,7 +25,9 @@ def find_first_s(windows: TrainingWindows) -> float:
     return float(windows.start_s[windows.is_measured.any(axis=1)].min(initial=2**62))
 
 
-def build_alone(facts: JobEstimates, fits: Fits, events: Events, residuals: Residuals | None = None) -> JobModels:
+def build_alone(
+    facts: JobEstimates, fits: Fits, events: RecoveryEvents, residuals: Residuals | None = None
+) -> JobModels:
     """Return the models of a job that is a fleet of its own.
 
     Args:
@@ -47,7 +49,7 @@ def fit_jobs(points: Sequence[Sequence[OperatorPoints]], *, leaves_out: bool = T
 
 def train_alone(
     histories: Sequence[TrainingHistory],
-    events: Sequence[Events],
+    events: Sequence[RecoveryEvents],
     options: Training,
     as_of_s: float,
     since_s: Sequence[float | None],

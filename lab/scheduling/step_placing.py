@@ -13,7 +13,7 @@ from lab.scheduling.segments import Segment
 from models.arrays import Bools, Ints
 from models.scheduling.expectation import Outlook
 from models.scheduling.rescale_timing import ScheduleStep, expect_checkpoint_s
-from models.scheduling.shortage import Doubt
+from models.scheduling.shortage import CapacityMismatch
 from models.scheduling.slot_counts import count_slots_of_rows
 
 
@@ -58,7 +58,7 @@ class JobConditions:
     options: PlannerSettings
     grid_s: int = 0
     operators: tuple[Operator, ...] = ()
-    doubts: tuple[Doubt, ...] = ()
+    doubts: tuple[CapacityMismatch, ...] = ()
 
     @property
     def groups(self) -> tuple[str, ...]:

@@ -35,7 +35,7 @@ from include.domain.operator_matching import PlacedOperator, match_operators
 from models.arrays import Floats, Ints
 from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
 from models.capacity.conformal import LEVELS
-from models.capacity.interval_calibration import Place, find_places, find_places_of
+from models.capacity.interval_calibration import SupportRegion, find_places, find_places_of
 from models.topology import Edge
 
 JobKey = tuple[str, str]
@@ -175,10 +175,10 @@ class FleetBundle:
     @property
     def interval_scale(self) -> Floats:
         """(places, levels) factors on the deviations of capacities; ones in a bundle of an earlier release."""
-        return self.arrays.get("interval_scale", np.ones((len(Place), len(LEVELS))))
+        return self.arrays.get("interval_scale", np.ones((len(SupportRegion), len(LEVELS))))
 
     def scale_at(self, rows: Ints, places: Ints) -> Floats:
-        """Return (n, levels) factors on the deviations of operators, (n,) or one, at :class:`Place` (n,)."""
+        """Return (n, levels) factors on the deviations of operators, (n,) or one, at :class:`SupportRegion` (n,)."""
         if "taken_set" not in self.arrays:
             return np.asarray(self.interval_scale[places])
         scales = np.concatenate([self.interval_scale[None], self.arrays["taken_scale"]])
@@ -217,7 +217,7 @@ class FleetBundle:
         return replace(self, model_version=model_version, arrays=arrays)
 
     def grid_places(self) -> Ints:
-        """Return (all grid points,) the :class:`Place` of each among the observed points of its operator."""
+        """Return (all grid points,) the :class:`SupportRegion` of each among the observed points of its operator."""
         grid, observed = self.arrays["grid_count"], self.arrays["observed"]
         owner = np.repeat(np.arange(len(grid)), grid)
         parallelism = np.arange(len(owner)) - np.repeat(self._begin["grid_count"][:-1], grid) + 1

@@ -44,7 +44,7 @@ MAX_LOG_SD: Final = 0.8
 
 
 @dataclass(frozen=True, slots=True)
-class Averaged:
+class AveragedPrediction:
     """Predictions of B operators at n parallelisms.
 
     Attributes:
@@ -63,7 +63,7 @@ class Averaged:
 
 
 @dataclass(frozen=True, slots=True)
-class _Whitened:
+class _WhitenedPoints:
     """Points of each operator in the eigenbasis of the whitened kernel of one length scale."""
 
     eigenvalues: Floats  # (B, m)
@@ -100,7 +100,7 @@ def window_noise(samples: CapacitySamples) -> Floats:
 
 def fit_averaged(
     samples: CapacitySamples, lengths: Floats, ratios: Floats, *, key_groups: Floats, query: Ints
-) -> Averaged:
+) -> AveragedPrediction:
     """Fit a batch of operators and predict their capacities.
 
     Args:
@@ -118,7 +118,7 @@ def fit_averaged(
     noise = window_noise(samples)
     shapes = _look_up(tables, table, at.astype(np.int64))
     away = np.where(present, logs - centre[:, None], 0.0)[:, None, :] - shapes
-    best: tuple[_Whitened, _Scores] | None = None
+    best: tuple[_WhitenedPoints, _Scores] | None = None
     length, evidence = lengths[:, 0], np.full(len(samples), -np.inf)
     for column in lengths.T:
         tried = _whiten(samples, at, away, column, noise)
@@ -132,7 +132,7 @@ def fit_averaged(
     distance = np.asarray(query[:, :, None] - at[:, None, :], float)
     cross = kernel(distance, length[:, None, None]) @ best[0].basis.transpose(0, 2, 1)  # (B, n, m)
     result = _predict(*best, ratios, cross, _look_up(tables, table, query))
-    return Averaged(
+    return AveragedPrediction(
         median_per_s=np.exp(result.mean + centre[:, None]),
         log_sd=np.minimum(np.sqrt(result.variance), MAX_LOG_SD),
         noise_share=np.sqrt(noise),
@@ -159,7 +159,7 @@ def _usual_variance(samples: CapacitySamples) -> Floats:
     return np.asarray(SHARED_VARIANCE + 1.0 / np.maximum(samples.count, 1.0), float)
 
 
-def _whiten(samples: CapacitySamples, at: Floats, away: Floats, length_scale: Floats, noise: Floats) -> _Whitened:
+def _whiten(samples: CapacitySamples, at: Floats, away: Floats, length_scale: Floats, noise: Floats) -> _WhitenedPoints:
     present = samples.present
     variance = _usual_variance(samples) + samples.doubt**2 / noise[:, None]
     weight = np.where(present, 1.0 / np.sqrt(variance), 0.0)
@@ -167,10 +167,10 @@ def _whiten(samples: CapacitySamples, at: Floats, away: Floats, length_scale: Fl
     whitened = kernel(distance, length_scale[:, None, None]) * weight[:, :, None] * weight[:, None, :]
     eigenvalues, vectors = np.linalg.eigh(whitened)
     basis = vectors.transpose(0, 2, 1) * weight[:, None, :]
-    return _Whitened(np.maximum(eigenvalues, 0.0), basis, basis.sum(axis=2), away @ basis.transpose(0, 2, 1))
+    return _WhitenedPoints(np.maximum(eigenvalues, 0.0), basis, basis.sum(axis=2), away @ basis.transpose(0, 2, 1))
 
 
-def _score(samples: CapacitySamples, white: _Whitened, ratios: Floats, noise: Floats) -> _Scores:
+def _score(samples: CapacitySamples, white: _WhitenedPoints, ratios: Floats, noise: Floats) -> _Scores:
     """Return the restricted likelihood of every r and shape, with level and noise at their best values."""
     shrink = ratios[:, :, None] * white.eigenvalues[:, None, :] + 1.0  # (B, G, m)
     inverse = 1.0 / shrink
@@ -194,23 +194,25 @@ def _log_mean(log_likelihood: Floats) -> Floats:
     return np.asarray(top[:, :, 0] + np.log(np.exp(log_likelihood - top).sum(axis=2)), float)
 
 
-def _choose(wins: Bools, new: tuple[_Whitened, _Scores], old: tuple[_Whitened, _Scores]) -> tuple[_Whitened, _Scores]:
+def _choose(
+    wins: Bools, new: tuple[_WhitenedPoints, _Scores], old: tuple[_WhitenedPoints, _Scores]
+) -> tuple[_WhitenedPoints, _Scores]:
     def take(one: Floats, other: Floats) -> Floats:
         return np.where(wins.reshape(-1, *[1] * (one.ndim - 1)), one, other)
 
-    white = [take(getattr(new[0], name), getattr(old[0], name)) for name in _Whitened.__slots__]
+    white = [take(getattr(new[0], name), getattr(old[0], name)) for name in _WhitenedPoints.__slots__]
     scores = [take(getattr(new[1], name), getattr(old[1], name)) for name in _Scores.__slots__]
-    return _Whitened(*white), _Scores(*scores)
+    return _WhitenedPoints(*white), _Scores(*scores)
 
 
 @dataclass(frozen=True, slots=True)
-class _Predicted:
+class _Prediction:
     mean: Floats  # (B, n) of ln C - centre
     variance: Floats  # (B, n)
     ratio: Floats  # (B,) r
 
 
-def _predict(white: _Whitened, scores: _Scores, ratios: Floats, cross: Floats, shapes: Floats) -> _Predicted:
+def _predict(white: _WhitenedPoints, scores: _Scores, ratios: Floats, cross: Floats, shapes: Floats) -> _Prediction:
     """Average the shapes' predictions.
 
     Args:
@@ -239,4 +241,4 @@ def _predict(white: _Whitened, scores: _Scores, ratios: Floats, cross: Floats, s
     explained = ratio[:, None] * (pull * cross).sum(axis=2)
     share = ratio[:, None] - explained + unexplained**2 / scores.level_precision[place][:, None]
     scale = (weights * noise).sum(axis=1)
-    return _Predicted(mean, scale[:, None] * (np.maximum(share, 0.0) + SHARED_VARIANCE) + apart, ratio)
+    return _Prediction(mean, scale[:, None] * (np.maximum(share, 0.0) + SHARED_VARIANCE) + apart, ratio)

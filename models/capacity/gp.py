@@ -54,7 +54,7 @@ class Spectrum:
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
+class ProfileLikelihood:
     """Fits for given l and r: the likelihood and what maximises it in closed form; each (B, G) for G values of r."""
 
     log_likelihood: Floats
@@ -86,7 +86,7 @@ def whiten(samples: CapacitySamples, length_scale: Floats) -> Spectrum:
     )
 
 
-def profile(samples: CapacitySamples, spectrum: Spectrum, ratio: Floats) -> Profile:
+def profile(samples: CapacitySamples, spectrum: Spectrum, ratio: Floats) -> ProfileLikelihood:
     """Return the restricted likelihood over r, with slope and noise at their best values.
 
     Args:
@@ -103,7 +103,7 @@ def profile(samples: CapacitySamples, spectrum: Spectrum, ratio: Floats) -> Prof
     freedom = samples.count.sum(axis=1, keepdims=True) - 1.0 + NOISE_PRIOR_WEIGHT
     noise = (residual + NOISE_PRIOR_WEIGHT * NOISE_PRIOR_SHARE**2) / freedom
     likelihood = -0.5 * (freedom * np.log(noise) + np.log(shrink).sum(axis=2) + np.log(hh))
-    return Profile(likelihood, hy / hh, noise, hh)
+    return ProfileLikelihood(likelihood, hy / hh, noise, hh)
 
 
 def predict(
@@ -127,7 +127,7 @@ def predict(
         ratio: (B,) r.
         slope: (B,) w, in scaled capacity per unit of parallelism.
         noise_variance: (B,) s2.
-        slope_precision: (B,) see :class:`Profile`; None when the slope is given, not estimated.
+        slope_precision: (B,) see :class:`ProfileLikelihood`; None when the slope is given, not estimated.
     """
     inverse = 1.0 / (ratio[:, None] * spectrum.eigenvalues + 1.0)  # (B, m)
     distance = grid[None, :, None] - samples.parallelism[:, None, :]

@@ -24,7 +24,7 @@ PRIOR_RESIDUALS: Final = 20
 _SCALE_LIMITS: Final = (0.25, 8.0)
 
 
-class Place(IntEnum):
+class SupportRegion(IntEnum):
     """Where a parallelism lies among those that an operator was observed at."""
 
     SEEN = 0
@@ -33,13 +33,15 @@ class Place(IntEnum):
 
 
 def find_places(parallelism: Ints, lowest: Floats | int, highest: Floats | int, is_observed: Bools) -> Ints:
-    """Return (...) :class:`Place` of parallelisms; all arguments broadcast."""
+    """Return (...) :class:`SupportRegion` of parallelisms; all arguments broadcast."""
     inside = (parallelism >= lowest) & (parallelism <= highest)
-    return np.where(is_observed, Place.SEEN, np.where(inside, Place.BETWEEN, Place.BEYOND)).astype(np.int64)
+    return np.where(
+        is_observed, SupportRegion.SEEN, np.where(inside, SupportRegion.BETWEEN, SupportRegion.BEYOND)
+    ).astype(np.int64)
 
 
 def find_places_of(parallelism: Ints, observed: Ints) -> Ints:
-    """Return (n,) :class:`Place` of parallelisms, (n,), of one operator that was observed at (m,) others."""
+    """Return (n,) :class:`SupportRegion` of parallelisms, (n,), of one operator that was observed at (m,) others."""
     lowest, highest = observed.min(initial=np.iinfo(np.int64).max), observed.max(initial=0)
     return find_places(parallelism, lowest, highest, np.isin(parallelism, observed))
 
@@ -54,8 +56,8 @@ def learn_scales(forward: Floats, forward_place: Ints, left_out: Floats, left_ou
         left_out_place: (k,) of each.
     """
     middles = (np.arange(PRIOR_RESIDUALS) + 0.5) / PRIOR_RESIDUALS
-    result = np.ones((len(Place), len(LEVELS)))
-    for one in Place:
+    result = np.ones((len(SupportRegion), len(LEVELS)))
+    for one in SupportRegion:
         prior, mine = (
             np.abs(values[(place == one) & np.isfinite(values)])
             for values, place in ((left_out, left_out_place), (forward, forward_place))

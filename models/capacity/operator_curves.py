@@ -10,7 +10,7 @@ import numpy as np
 from models.arrays import Bools, Floats, Ints
 from models.capacity.averaged_curves import MAX_LOG_SD, RATIOS, fit_averaged, length_scales
 from models.capacity.capacity_samples import CapacitySamples
-from models.capacity.interval_calibration import Place
+from models.capacity.interval_calibration import SupportRegion
 
 MIN_POINTS_REMAINING: Final = 2  # a curve is tried on the hidden points when so many are left
 _HIDDEN_ABOVE: Final = 0.5  # of the largest parallelism seen: as far as a doubling reaches
@@ -28,7 +28,7 @@ class OperatorCurves:
         noise_share: (B,) standard deviation of one window as a share of capacity.
         at_bound: (B,) whether noise and residual could not be distinguished.
         left_out: (B, m) standardised residual of each point as predicted by a fit without it; NaN where not tried.
-        left_out_place: (B, m) :class:`Place` that the point had in that fit.
+        left_out_place: (B, m) :class:`SupportRegion` that the point had in that fit.
     """
 
     mean_per_s: Floats
@@ -100,7 +100,7 @@ def leave_out(samples: CapacitySamples, length_scale: Floats, ratio: Floats, key
     inner = present & (number % 2 == 1) & (number < last)
     upper = present & (at > _HIDDEN_ABOVE * highest)
     residuals, place = np.full(at.shape, np.nan), np.zeros(at.shape, np.int64)
-    for hidden, where in ((inner, Place.BETWEEN), (upper, Place.BEYOND)):
+    for hidden, where in ((inner, SupportRegion.BETWEEN), (upper, SupportRegion.BEYOND)):
         rows = np.flatnonzero(hidden.any(axis=1) & ((present & ~hidden).sum(axis=1) >= MIN_POINTS_REMAINING))
         if not len(rows):
             continue

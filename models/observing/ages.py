@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from models.arrays import Bools, Floats, Ints
-from models.observing.outstanding import JobCounts, Outstanding, measure_outstanding
+from models.observing.outstanding import JobCounts, OutstandingRecords, measure_outstanding
 from models.observing.samples import Samples, Vertices
 from models.observing.source_rates import SourceCounts, choose_taken
 from models.observing.standing import have_idle_time
@@ -54,7 +54,7 @@ class JobRows:
         return np.array(known, float).reshape(-1, 2).T
 
 
-def find_outstanding(samples: Samples, vertices: Vertices, jobs: Iterable[JobRows]) -> Outstanding:
+def find_outstanding(samples: Samples, vertices: Vertices, jobs: Iterable[JobRows]) -> OutstandingRecords:
     """Return what is outstanding at each poll of a source, (n,).
 
     Args:
@@ -63,7 +63,7 @@ def find_outstanding(samples: Samples, vertices: Vertices, jobs: Iterable[JobRow
         jobs: which rows are of one job.
     """
     polls, (is_full, has_idle_time) = samples.polls, _find_busy_times(samples)
-    result = Outstanding.unknown(len(polls.vertex))
+    result = OutstandingRecords.unknown(len(polls.vertex))
     first = np.searchsorted(polls.vertex, np.arange(len(vertices.window_s) + 1))
     in_total, pending, watermark_ms = (polls.value(name) for name in ("in_total", "pending", "watermark_ms"))
     counted = SourceCounts.read(polls.value, in_total > 0, vertices.is_chained[polls.vertex])

@@ -26,7 +26,7 @@ _ROUND_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class EventSpan:
+class EffectWindow:
     """The time in which the effects of a stop are looked for; epoch milliseconds.
 
     Attributes:
@@ -65,7 +65,7 @@ class SourcePolls:
 
 
 @dataclass(frozen=True, slots=True)
-class Effects:
+class StopEffects:
     """What followed a stop; NaN where it is not known of every source.
 
     Attributes:
@@ -89,7 +89,7 @@ class Effects:
 
 
 @dataclass(frozen=True, slots=True)
-class _OfSource:
+class _SourceTotals:
     """What one source shows; totals: (k,) of the polls that tell of the run after the stop."""
 
     before_per_s: float
@@ -107,7 +107,7 @@ class _OfSource:
         return ((after if math.isnan(before) else before) + (before if math.isnan(after) else after)) / 2.0
 
 
-def find_effects(span: EventSpan, sources: Mapping[str, SourcePolls], caught_up_lag_s: float) -> Effects:
+def find_effects(span: EffectWindow, sources: Mapping[str, SourcePolls], caught_up_lag_s: float) -> StopEffects:
     """Return what followed a stop.
 
     Args:
@@ -118,11 +118,11 @@ def find_effects(span: EventSpan, sources: Mapping[str, SourcePolls], caught_up_
     read = {name: _read_source(span, polls, caught_up_lag_s) for name, polls in sorted(sources.items())}
     each = {name: one for name, one in read.items() if one is not None}
     if not each:
-        return Effects()
+        return StopEffects()
     known = [one.before_per_s for one in each.values() if not math.isnan(one.before_per_s)]
     around = {name: one.around_per_s for name, one in each.items()}
     caught_up_ms, unseen_s, emitted, pending = _find_catch_up(list(each.values()))
-    return Effects(
+    return StopEffects(
         caught_up_ms=caught_up_ms,
         unseen_s=unseen_s,
         emitted_records=emitted,
@@ -134,7 +134,7 @@ def find_effects(span: EventSpan, sources: Mapping[str, SourcePolls], caught_up_
     )
 
 
-def _read_source(span: EventSpan, polls: SourcePolls, caught_up_lag_s: float) -> _OfSource | None:
+def _read_source(span: EffectWindow, polls: SourcePolls, caught_up_lag_s: float) -> _SourceTotals | None:
     """Return what a source shows; None without a poll near the stop."""
     near = (polls.at_ms < span.until_ms) & (polls.at_ms >= span.started_ms - 1000 * span.window_s * _LOAD_WINDOWS)
     if not near.any():
@@ -153,7 +153,7 @@ def _read_source(span: EventSpan, polls: SourcePolls, caught_up_lag_s: float) ->
         first = caught_up[0]
         unseen_s = float(np.fmin(since_last_s[first], running_for_s[first]))
         caught_up_ms = int(at_ms[first]) if unseen_s <= span.longest_gap_s else None
-    return _OfSource(
+    return _SourceTotals(
         before_per_s=_mean(target[is_before]),
         after_per_s=_mean(target[is_after]),
         pending_before=float(pending[is_before][-1]) if is_before.any() else math.nan,
@@ -177,7 +177,7 @@ def _shows_former_run(taken: Floats, is_before: Bools, is_since: Bools) -> Bools
     return np.asarray(is_since & (taken >= known[-1]) & ~has_fallen)
 
 
-def _find_catch_up(sources: list[_OfSource]) -> tuple[int | None, float, float, float]:
+def _find_catch_up(sources: list[_SourceTotals]) -> tuple[int | None, float, float, float]:
     """Return when the last source had caught up, ``unseen_s``, and the records taken in and pending of all then."""
     times_ms = [one.caught_up_ms for one in sources if one.caught_up_ms is not None]
     if len(times_ms) < len(sources):

@@ -42,7 +42,7 @@ class JobCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class Outstanding:
+class OutstandingRecords:
     """What is outstanding of each source, (P, O) or of any one shape; NaN for others and where it is not known.
 
     Attributes:
@@ -57,16 +57,16 @@ class Outstanding:
     arriving_per_s: Floats
 
     @classmethod
-    def unknown(cls, *shape: int) -> Outstanding:
+    def unknown(cls, *shape: int) -> OutstandingRecords:
         """Return what is known of nothing."""
         return cls(*np.full((3, *shape), np.nan))
 
-    def change(self, change: Callable[[Floats], Floats]) -> Outstanding:
+    def change(self, change: Callable[[Floats], Floats]) -> OutstandingRecords:
         """Return each array changed alike."""
-        return Outstanding(change(self.records), change(self.age_s), change(self.arriving_per_s))
+        return OutstandingRecords(change(self.records), change(self.age_s), change(self.arriving_per_s))
 
 
-def measure_outstanding(counts: JobCounts, feeders: Feeders, passed_s: Floats | None = None) -> Outstanding:
+def measure_outstanding(counts: JobCounts, feeders: Feeders, passed_s: Floats | None = None) -> OutstandingRecords:
     """Return what is outstanding at each poll.
 
     An age beyond the polls goes on at their mean rate of arrivals; where nothing arrived, it is as old as they are.
@@ -77,7 +77,7 @@ def measure_outstanding(counts: JobCounts, feeders: Feeders, passed_s: Floats | 
         passed_s: (P,) when the last aligned checkpoint began that was complete at the poll, NaN without one: its
             barriers have pushed all that was taken in before through the job.
     """
-    buffered, result = _count_buffered(counts, feeders), Outstanding.unknown(*counts.taken.shape)
+    buffered, result = _count_buffered(counts, feeders), OutstandingRecords.unknown(*counts.taken.shape)
     records, age_s = result.records, result.age_s
     watermark_s = np.full(len(counts.at_s), np.nan)
     if counts.watermark_ms is not None:

@@ -28,7 +28,7 @@ NO_RULE = -1
 """Stands for a value that breaks no rule."""
 
 
-class Scope(StrEnum):
+class MetricScope(StrEnum):
     """For which values a rule holds."""
 
     ALL = "every value"
@@ -58,16 +58,16 @@ class MetricValues:
     number: npt.NDArray[np.float64]
     is_of_subtask: Flags = field(default_factory=lambda: _IS_OF_SUBTASK)
 
-    def are_in(self, scope: Scope) -> Flags:
+    def are_in(self, scope: MetricScope) -> Flags:
         """Whether each value is among those of a scope."""
         match scope:
-            case Scope.ALL:
+            case MetricScope.ALL:
                 return np.ones(1, dtype=np.bool_)
-            case Scope.OTHER_METRICS:
+            case MetricScope.OTHER_METRICS:
                 return ~self.is_time
-            case Scope.NO_WATERMARKS:
+            case MetricScope.NO_WATERMARKS:
                 return ~self.is_watermark
-            case Scope.SUBTASK_SHARES:
+            case MetricScope.SUBTASK_SHARES:
                 return self.is_share & self.is_of_subtask
 
     @property
@@ -87,17 +87,17 @@ class ValueRule:
     """
 
     reason: Rule
-    scope: Scope
+    scope: MetricScope
     condition: Callable[[MetricValues, float], Flags]
 
 
 VALUE_RULES = (
-    ValueRule(Rule.WRONG_TYPE, Scope.ALL, lambda values, _: values.is_given & ~values.is_number),
+    ValueRule(Rule.WRONG_TYPE, MetricScope.ALL, lambda values, _: values.is_given & ~values.is_number),
     # A NaN time is none that Flink measured, as of a task that initialises: no fault.
-    ValueRule(Rule.VALUE_NAN, Scope.OTHER_METRICS, lambda values, _: values.is_number & np.isnan(values.number)),
-    ValueRule(Rule.VALUE_NEGATIVE, Scope.NO_WATERMARKS, lambda values, _: values.number < 0.0),
-    ValueRule(Rule.VALUE_HUGE, Scope.NO_WATERMARKS, lambda values, max_value: values.number > max_value),
-    ValueRule(Rule.VALUE_HUGE, Scope.SUBTASK_SHARES, lambda values, _: values.number > SHARE_LIMIT_MS),
+    ValueRule(Rule.VALUE_NAN, MetricScope.OTHER_METRICS, lambda values, _: values.is_number & np.isnan(values.number)),
+    ValueRule(Rule.VALUE_NEGATIVE, MetricScope.NO_WATERMARKS, lambda values, _: values.number < 0.0),
+    ValueRule(Rule.VALUE_HUGE, MetricScope.NO_WATERMARKS, lambda values, max_value: values.number > max_value),
+    ValueRule(Rule.VALUE_HUGE, MetricScope.SUBTASK_SHARES, lambda values, _: values.number > SHARE_LIMIT_MS),
 )
 """In order: the first rule that a value breaks gives the reason."""
 

@@ -62,7 +62,7 @@ def build_windows(samples: Samples, vertices: Vertices, arriving_per_s: Floats) 
     Args:
         samples: n of (V,) vertices.
         vertices: (V,)
-        arriving_per_s: (n,) of :class:`models.observing.outstanding.Outstanding`.
+        arriving_per_s: (n,) of :class:`models.observing.outstanding.OutstandingRecords`.
     """
     polls = samples.polls
     start_s, first = _begin_windows(polls, vertices)

@@ -65,7 +65,7 @@ class ListedJob:
 
 
 @dataclass(frozen=True, slots=True)
-class Requirements:
+class ResourceRequirements:
     """What a job is asked for, as a ``resource-requirements`` reply tells: vertex id -> bound of its parallelism."""
 
     upper_bounds: Mapping[str, int]
@@ -73,7 +73,7 @@ class Requirements:
 
 
 @dataclass(frozen=True, slots=True)
-class Slots:
+class TaskSlots:
     """The task slots of a cluster as an ``overview`` reply shows them.
 
     Attributes:
@@ -159,7 +159,7 @@ def read_job_list(result: object) -> tuple[ListedJob, ...]:
     return tuple(listed)
 
 
-def read_requirements(result: object) -> Requirements:
+def read_requirements(result: object) -> ResourceRequirements:
     """Read a ``resource-requirements`` reply; a vertex without both of its bounds is left out.
 
     Raises:
@@ -172,7 +172,7 @@ def read_requirements(result: object) -> Requirements:
         bounds = read_count(reported.get("lowerBound")), read_count(reported.get("upperBound"))
         if all(bounds):
             lower[vertex_id], upper[vertex_id] = bounds
-    return Requirements(upper, lower)
+    return ResourceRequirements(upper, lower)
 
 
 def read_plan(result: object) -> tuple[Node, ...]:
@@ -269,7 +269,7 @@ def read_job_metrics(result: object) -> dict[str, float]:
     return values
 
 
-def read_overview(result: object) -> Slots:
+def read_overview(result: object) -> TaskSlots:
     """Read an ``overview`` reply.
 
     Raises:
@@ -283,8 +283,8 @@ def read_overview(result: object) -> Slots:
         raise ReplyError(Rule.WRONG_TYPE, shorten(f"{free} of {total} slots are free"))
     managers = reply.get("taskmanagers")
     if reply.get("jobs-running") != 1 or type(managers) is not int or managers < 1 or total % managers:
-        return Slots(total, free)
-    return Slots(total, free, max(total // managers, 1))
+        return TaskSlots(total, free)
+    return TaskSlots(total, free, max(total // managers, 1))
 
 
 def _text(reply: Mapping[str, Any], field: str) -> str:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from models.arrays import Bools, Floats, Ints
 from models.observing.disturbances import find_disturbed_spans
-from models.observing.outstanding import Outstanding
+from models.observing.outstanding import OutstandingRecords
 from models.observing.samples import Vertices
 from models.observing.stops import Stop
 from models.policies.observations import MEASURES, Latency, Observations
@@ -23,7 +23,7 @@ _TIMES = 1 << 34  # more than any epoch second: job and window start make one so
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class OperatorRows:
     """Which operator of which job each row is.
 
     Attributes:
@@ -40,7 +40,7 @@ class Rows:
     window_s: Ints
     operators: Ints
 
-    def shorten(self, most_s: Sequence[int]) -> Rows:
+    def shorten(self, most_s: Sequence[int]) -> OperatorRows:
         """Return the rows with windows that are no longer than some seconds, (jobs,)."""
         lengths = np.minimum(self.window_s, np.array(most_s, np.int64))
         vertices = replace(self.vertices, window_s=lengths[self.job])
@@ -74,7 +74,7 @@ class JobWindows:
     samples: Ints
     target_is_lower_bound: Bools
     measures: dict[str, Floats]
-    outstanding: Outstanding
+    outstanding: OutstandingRecords
 
     def observations(self, job: int) -> Observations:
         """Return the windows of one job, by its number.
@@ -113,7 +113,7 @@ class JobWindows:
 
 
 def by_job(
-    result: RowWindows, rows: Rows, stops: Sequence[tuple[int, Stop]], settle_s: int, now_s: float
+    result: RowWindows, rows: OperatorRows, stops: Sequence[tuple[int, Stop]], settle_s: int, now_s: float
 ) -> JobWindows:
     """Put the windows of rows together by job.
 

@@ -12,23 +12,23 @@ from include.domain.finished_operators import FINISHED
 from include.domain.quarantine_rules import Rule
 from include.domain.reply_limits import HTTP_OK, is_hex_id
 from include.flink.job_states import RUNNING
-from include.flink.raw_format import Kind, RawRecord
+from include.flink.raw_format import Endpoint, RawRecord
 from models.observing.ages import JobRows
-from models.observing.outstanding import Outstanding
+from models.observing.outstanding import OutstandingRecords
 from models.observing.samples import Samples, Vertices
 from models.polling import job_replies
 from models.polling.faults import ReplyError, ReplyFault, shorten
 from models.polling.job_layout import lay_out
-from models.polling.job_replies import JobReply, Node, Slots
-from models.polling.job_windows import JobWindows, Rows, by_job
+from models.polling.job_replies import JobReply, Node, TaskSlots
+from models.polling.job_windows import JobWindows, OperatorRows, by_job
 from models.polling.metric_values import MetricReply, read_replies, select_metrics
 from models.polling.seen_job import JobRecord, PolledJob
 from models.polling.vertex_arrays import VertexArrays
 from models.polling.windows import count_polls, row_windows
 
-_KINDS = frozenset(Kind)
-_FIRST_KINDS = frozenset({Kind.JOB, Kind.PLAN})  # they name the vertices that the others are about
-_OF_INGESTION = frozenset({Kind.KAFKA_OFFSETS, Kind.RESCALE})  # read by ingestion alone
+_KINDS = frozenset(Endpoint)
+_FIRST_KINDS = frozenset({Endpoint.JOB, Endpoint.PLAN})  # they name the vertices that the others are about
+_OF_INGESTION = frozenset({Endpoint.KAFKA_OFFSETS, Endpoint.RESCALE})  # read by ingestion alone
 JobKey = tuple[str, str]
 """Cluster and Flink's job id."""
 _Measured = tuple[int, RawRecord, MetricReply]  # row, reply and its metrics
@@ -64,9 +64,9 @@ class PollHistory:
         self._name_job = name_job
         self._arrays = VertexArrays(polls)
         self._jobs: dict[JobKey, JobRecord] = {}
-        self._polled: tuple[Samples, Outstanding] | None = None  # None after news
-        self._rows: Rows | None = None  # None after a change of any job's operators
-        self.slots: dict[str, Slots] = {}
+        self._polled: tuple[Samples, OutstandingRecords] | None = None  # None after news
+        self._rows: OperatorRows | None = None  # None after a change of any job's operators
+        self.slots: dict[str, TaskSlots] = {}
 
     @property
     def nbytes(self) -> int:
@@ -154,12 +154,12 @@ class PollHistory:
             raise ReplyError(Rule.HTTP_ERROR, f"{record.status}: {shorten(record.body)}")
         if record.kind not in _KINDS:
             raise ReplyError(Rule.UNKNOWN_KIND, shorten(record.kind))
-        if record.kind == Kind.OVERVIEW:
+        if record.kind == Endpoint.OVERVIEW:
             self.slots[record.cluster] = job_replies.read_overview(job_replies.decode(record.body))
             return
         key = (record.cluster, _hex_id(record.job_id, "job_id"))
         result = job_replies.decode(record.body)
-        if record.kind == Kind.JOB:
+        if record.kind == Endpoint.JOB:
             reply = job_replies.read_job(result)
             self._add_job(key, record, replace(reply, name=self._name_job(record.cluster, reply.name)), faults)
             if isinstance(result.get("plan"), dict):
@@ -169,13 +169,13 @@ class PollHistory:
         if job is None:
             raise ReplyError(Rule.UNKNOWN_VERTEX, "of a job that no reply named")
         match record.kind:
-            case Kind.PLAN:
+            case Endpoint.PLAN:
                 self._add_plan(job, job_replies.read_plan(result))
-            case Kind.CHECKPOINTS:
+            case Endpoint.CHECKPOINTS:
                 job.log.add_checkpoints(job_replies.read_checkpoints(result))
-            case Kind.EXCEPTIONS:
+            case Endpoint.EXCEPTIONS:
                 job.log.add_failures(job_replies.read_failures(result))
-            case Kind.JOB_METRICS:
+            case Endpoint.JOB_METRICS:
                 job.metrics = job_replies.read_job_metrics(result)
             case _:
                 self._add_metrics(record, job, result, measured)
@@ -249,12 +249,12 @@ class PollHistory:
             detail = f"observed at {records[number].observed_at_ms}"
             faults.append(self._vertex_fault(records[number], Rule.NOT_NEWER, detail))
 
-    def _known_rows(self) -> Rows:
+    def _known_rows(self) -> OperatorRows:
         if self._rows is None:
             self._rows = self._number_rows()
         return self._rows
 
-    def _number_rows(self) -> Rows:
+    def _number_rows(self) -> OperatorRows:
         count = self._arrays.samples.rows
         job_of, position = np.zeros(count, np.int64), np.full(count, -1)
         is_source, is_chained = np.zeros(count, bool), np.zeros(count, bool)
@@ -266,7 +266,7 @@ class PollHistory:
         lengths = np.array([self._window_s.get(cluster, self._other_window_s) for cluster, _ in self._jobs], np.int64)
         operators = [len(job.layout.operators) for job in self._jobs.values()]
         vertices = Vertices(lengths[job_of] if count else job_of, is_source, is_chained)
-        return Rows(job_of, position, vertices, lengths, np.array(operators, np.int64))
+        return OperatorRows(job_of, position, vertices, lengths, np.array(operators, np.int64))
 
     def _vertex_fault(self, record: RawRecord, rule: Rule, detail: str) -> ReplyFault:
         return self._fault(record, rule, f"vertex {record.vertex_id}: {detail}")

@@ -9,7 +9,7 @@ import numpy as np
 
 from models.arrays import Ints
 from models.observing.ages import JobRows, find_outstanding
-from models.observing.outstanding import Outstanding
+from models.observing.outstanding import OutstandingRecords
 from models.observing.samples import Polls, Samples, Vertices, count_differences
 from models.observing.windows import Windows, build_windows, last_known
 from models.polling.ring_buffers import RingBuffers
@@ -27,10 +27,12 @@ class RowWindows:
 
     windows: Windows
     parallelism: Ints
-    outstanding: Outstanding
+    outstanding: OutstandingRecords
 
 
-def count_polls(samples: RingBuffers, vertices: Vertices, jobs: Iterable[JobRows]) -> tuple[Samples, Outstanding]:
+def count_polls(
+    samples: RingBuffers, vertices: Vertices, jobs: Iterable[JobRows]
+) -> tuple[Samples, OutstandingRecords]:
     """Return the samples of all polls, and what is outstanding at each: whatever the length of windows.
 
     Args:
@@ -47,7 +49,7 @@ def row_windows(
     samples: RingBuffers,
     parallelism: RingBuffers,
     vertices: Vertices,
-    polled: tuple[Samples, Outstanding],
+    polled: tuple[Samples, OutstandingRecords],
     now_s: float,
 ) -> RowWindows:
     """Return the windows that ended, of which every poll is kept.

@@ -11,7 +11,7 @@ import numpy as np
 from models.programme.horizon import EVALUATIONS
 from models.programme.load_outlook import LoadOutlook
 from models.programme.load_paths import STEP_S
-from models.programme.problem import CostsToGo, Sizes, Terms
+from models.programme.problem import CostsToGo, CostTerms, Sizes
 from models.scheduling.figures import format_clock, format_count, format_duration, format_late, format_rate
 
 _SHOWN: Final = 24  # steps: two hours
@@ -25,7 +25,7 @@ _SOURCES: Final = {
 }
 
 
-class Expected(NamedTuple):
+class ExpectedCosts(NamedTuple):
     """What is expected after a decision while it is compared with staying.
 
     Attributes:
@@ -103,9 +103,9 @@ def choose_size(
     sizes: Sizes,
     values: CostsToGo,
     outlook: LoadOutlook,
-    terms: Terms,
+    terms: CostTerms,
     *,
-    expected: tuple[Expected, Expected],
+    expected: tuple[ExpectedCosts, ExpectedCosts],
     lasts_s: int,
     age_s: float,
     now_s: int,

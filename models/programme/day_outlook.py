@@ -13,7 +13,7 @@ from models.programme.error_shapes import cumulate
 from models.programme.hypotheses import SOURCE, expect_path
 from models.programme.law_state import LEADS, LawState
 from models.programme.load_law import Champion, choose
-from models.programme.load_outlook import Followed, LoadOutlook, look_ahead
+from models.programme.load_outlook import LoadOutlook, LoadReference, look_ahead
 from models.programme.load_paths import AHEAD, CHAMPION, DAY, LEAST_PER_S, PROFILE, YESTERDAY
 
 _NEAR: Final = 24
@@ -46,7 +46,7 @@ def look_ahead_day(state: LawState, champion: Champion, forecast_per_s: Floats |
     squares = np.interp(np.arange(1, DAY + 1), LEADS, state.squares[scale, far])
     mean = (1 - share) * mean + share * _expect(state, scale, far, near.offset, forecast_per_s)
     sd = (1 - share) * sd + share * np.minimum(sd, np.sqrt(squares))
-    later = Followed.of(far, _continue_path(state, int(SOURCE[far]), forecast_per_s))
+    later = LoadReference.of(far, _continue_path(state, int(SOURCE[far]), forecast_per_s))
     return replace(near, mean=mean, sd=np.maximum.accumulate(sd), later=later)
 
 

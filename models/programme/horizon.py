@@ -21,7 +21,7 @@ EVALUATIONS: Final = int(sum(STEPS))
 
 
 @dataclass(frozen=True, slots=True)
-class Levels:
+class LoadLevels:
     """The load of each step of the programme.
 
     Attributes:
@@ -35,7 +35,7 @@ class Levels:
     chances: tuple[Floats, ...]
 
 
-def spread_levels(outlook: LoadOutlook, steps: tuple[int, ...] = STEPS) -> Levels:
+def spread_levels(outlook: LoadOutlook, steps: tuple[int, ...] = STEPS) -> LoadLevels:
     """Return the levels of the programme's steps: the highest expected load of each, the spread at its middle."""
     firsts = list_firsts(steps)
     middle = firsts + (np.array(steps) - 1) // 2
@@ -50,7 +50,7 @@ def spread_levels(outlook: LoadOutlook, steps: tuple[int, ...] = STEPS) -> Level
         # Rounded, so that tables are found again; near 1 what is left of it matters.
         rounded = round(remains, 2) if remains < 0.95 else round(remains * 500) / 500
         chances.append(transition(outlook.shape, LEVELS, min(rounded, 0.9995)))
-    return Levels(steps, np.log(loads), tuple(chances))
+    return LoadLevels(steps, np.log(loads), tuple(chances))
 
 
 def least_of_steps(values: Floats, steps: tuple[int, ...] = STEPS) -> Floats:

@@ -20,7 +20,7 @@ _MISSED_LEAD: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
+class LoadReference:
     """What the load is expected to follow.
 
     Attributes:
@@ -32,7 +32,7 @@ class Followed:
     forecast_weight: float
 
     @classmethod
-    def of(cls, which: int, path: Floats) -> Followed:
+    def of(cls, which: int, path: Floats) -> LoadReference:
         """Return what a hypothesis follows; a path that says nothing yet holds the level."""
         if not (PULL[which] > 0 and float(np.ptp(path)) > 0):
             return cls("", 0.0)
@@ -64,9 +64,9 @@ class LoadOutlook:
     keep: float
     offset: float
     shape: error_shapes.Weights
-    followed: Followed
+    followed: LoadReference
     forecast_missed: float
-    later: Followed | None = None
+    later: LoadReference | None = None
     event: str = ""
 
     def quantile_per_s(self, z: float, steps: int) -> Floats:
@@ -100,7 +100,7 @@ def look_ahead(state: LawState, champion: Champion) -> LoadOutlook:
         keep=keep,
         offset=offset,
         shape=error_shapes.weigh_shapes(state.shapes[scale]),
-        followed=Followed.of(best, path),
+        followed=LoadReference.of(best, path),
         forecast_missed=_find_missed(state, scale),
     )
 

@@ -13,7 +13,7 @@ import numpy as np
 from include.domain.slots import count_paid
 from models.arrays import Floats, Ints
 from models.programme.error_shapes import Weights, cumulate
-from models.programme.horizon import Levels
+from models.programme.horizon import LoadLevels
 from models.programme.load_paths import STEP_S
 from models.programme.window_tables import GRID, find_places, list_ages, run_steps
 
@@ -39,7 +39,7 @@ class RecoveryGoal:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class CostTerms:
     """Prices and stops of a job.
 
     Attributes:
@@ -81,7 +81,7 @@ class Terms:
         return self.wait_s + (self.slots_wait_s if after > before else 0.0)
 
     @property
-    def at_once(self) -> Terms:
+    def at_once(self) -> CostTerms:
         """Return the terms of a step in which nothing is waited for."""
         return replace(self, wait_s=0.0, slots_wait_s=0.0)
 
@@ -130,7 +130,7 @@ def code_spreads(sizes: Sizes) -> tuple[tuple[float, ...], Ints]:
 
 
 @lru_cache(maxsize=256)
-def tabulate(sds: tuple[float, ...], shape: Weights, terms: Terms, steps: int) -> Any:
+def tabulate(sds: tuple[float, ...], shape: Weights, terms: CostTerms, steps: int) -> Any:
     """Return what one step of the programme does to a job, (U * D, (A + 1) * 2A).
 
     A row per transient and load over capacity; in it, the weights of the ages at the end and the price of the late
@@ -170,9 +170,9 @@ class Problem:
     """
 
     sizes: Sizes
-    levels: Levels
+    levels: LoadLevels
     shape: Weights
-    terms: Terms
+    terms: CostTerms
 
     @cached_property
     def ages(self) -> Floats:
@@ -228,7 +228,7 @@ class Problem:
         return [one + charged for one, charged in zip(each, unlikely, strict=True)]
 
 
-def _price_recovery(sizes: Sizes, levels: Levels, shape: Weights, terms: Terms) -> list[np.ndarray]:
+def _price_recovery(sizes: Sizes, levels: LoadLevels, shape: Weights, terms: CostTerms) -> list[np.ndarray]:
     """Return J arrays (K, Z, 1): what it costs that a failure in a step would not be caught up with in time.
 
     After a stop of D with records of B to read again, the age of the oldest one falls by C / L - 1 a second: it is gone

@@ -21,9 +21,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from models.programme.error_shapes import Weights
-from models.programme.horizon import EXPECTED, Levels
-from models.programme.problem import Costs, CostsToGo, Problem, Sizes, Terms
-from models.programme.waits import Changes, price_changes
+from models.programme.horizon import EXPECTED, LoadLevels
+from models.programme.problem import Costs, CostsToGo, CostTerms, Problem, Sizes
+from models.programme.waits import BestChanges, price_changes
 from models.programme.window_tables import WORK_OFF, weigh_age
 
 
@@ -63,7 +63,7 @@ class Solution:
         return best if after[best] < stay[place] @ weights else place
 
 
-def solve(sizes: Sizes, levels: Levels, shape: Weights, age_s: float, terms: Terms) -> Solution:
+def solve(sizes: Sizes, levels: LoadLevels, shape: Weights, age_s: float, terms: CostTerms) -> Solution:
     """Return the programme, solved.
 
     Args:
@@ -84,7 +84,7 @@ def walk_back(problem: Problem) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
     the load is known.  Going is from the stop on, without the price of the rescale.
     """
     levels, terms, ages, places = problem.levels, problem.terms, problem.ages, problem.places
-    changes, count = Changes(problem), len(ages)
+    changes, count = BestChanges(problem), len(ages)
     unserved = terms.late_price * WORK_OFF / 60 * np.maximum(ages - terms.late_after_s, 0.0)
     # (K, Z, 1 + R, A + 1) of deciding, and of waiting for slots; the last age takes the price of late minutes
     value = np.ones((*places.shape[1:], 1 + len(changes.rests_s), count + 1), np.float32)

@@ -16,11 +16,11 @@ import numpy as np
 
 from models.arrays import Floats
 from models.programme.expected_path import age_after, expect_path
-from models.programme.horizon import EXPECTED, LEVELS, Levels, list_firsts
+from models.programme.horizon import EXPECTED, LEVELS, LoadLevels, list_firsts
 from models.programme.load_outlook import LoadOutlook
 from models.programme.load_paths import STEP_S
 from models.programme.path_costs import PathCosts, charge
-from models.programme.problem import Costs, CostsToGo, Problem, Sizes, Terms
+from models.programme.problem import Costs, CostsToGo, CostTerms, Problem, Sizes
 from models.programme.programme import Solution, solve
 from models.programme.waits import count_waiting_steps, price_changes
 from models.programme.window_tables import weigh_age
@@ -31,7 +31,7 @@ DAY_STEPS: Final = (1,) * 12 + (2,) * 12 + (4,) * 63
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class TrajectoryChange:
     """A change of the trajectory.
 
     Attributes:
@@ -65,14 +65,14 @@ class Trajectory:
         path: (J,) the size in each step.
     """
 
-    turns: tuple[Turn, ...]
+    turns: tuple[TrajectoryChange, ...]
     values: CostsToGo
     ages_s: tuple[float, ...]
     path: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Day(Solution):
+class SolvedDay(Solution):
     """The programme of a day, solved.
 
     Attributes:
@@ -82,13 +82,13 @@ class Day(Solution):
     outlook: LoadOutlook
 
     @classmethod
-    def solve(cls, sizes: Sizes, levels: Levels, outlook: LoadOutlook, terms: Terms, age_s: float) -> Day:
+    def solve(cls, sizes: Sizes, levels: LoadLevels, outlook: LoadOutlook, terms: CostTerms, age_s: float) -> SolvedDay:
         """Solve it."""
         solved = solve(sizes, levels, outlook.shape, age_s, terms)
         return cls(solved.problem, age_s, solved.costs, outlook)
 
     @property
-    def terms(self) -> Terms:
+    def terms(self) -> CostTerms:
         """Of the job."""
         return self.problem.terms
 
@@ -119,7 +119,7 @@ class Day(Solution):
 
 
 def _follow(
-    day: Day,
+    day: SolvedDay,
     costs: Costs,
     tolerance: float,
     passed_s: Sequence[float] | None = None,
@@ -164,7 +164,7 @@ def _follow(
                 within = max(tolerance, float(each[after] - each.min()))
                 loads = _find_loads(outlook, int(firsts[at]), near.find_levels(ages, age, within))
                 band = StepBand(*loads, *near.find_ages(ages, age, within))
-                turns.append(Turn(int(firsts[step]), step, wait_s, place, after, age, values, band))
+                turns.append(TrajectoryChange(int(firsts[step]), step, wait_s, place, after, age, values, band))
         runs = after if step >= changes_at else place
         stop_s = np.array([terms.rescale_s * (runs != place)])
         age, place = float(age_after(age, stop_s, lengths_s[step], ratios[[runs], step])[0]), runs

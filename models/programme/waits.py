@@ -14,7 +14,7 @@ import numpy as np
 
 from models.arrays import Floats
 from models.programme.load_paths import STEP_S
-from models.programme.problem import Costs, Problem, Terms
+from models.programme.problem import Costs, CostTerms, Problem
 from models.programme.window_tables import run_step
 
 _FALL_OR_RISE: Final = np.array([[0], [1]])
@@ -28,7 +28,7 @@ def count_waiting_steps(wait_s: float, steps: Sequence[int], step: int) -> tuple
     return last - step, wait_s
 
 
-class Changes:
+class BestChanges:
     """The best changes of the programme's later steps, of each size.
 
     Args:
@@ -100,7 +100,7 @@ class Changes:
 
 
 @lru_cache(maxsize=256)
-def _tabulate_wait(terms: Terms, wait_s: float) -> tuple[np.ndarray, np.ndarray]:
+def _tabulate_wait(terms: CostTerms, wait_s: float) -> tuple[np.ndarray, np.ndarray]:
     """Return (D, A) the price of the late minutes of a wait, and (D, A', A) the weights of the ages A' after it."""
     minutes, ends = run_step(0.0, 0.0, terms.late_after_s, wait_s)
     weights = np.ascontiguousarray(ends.swapaxes(1, 2), np.float32)

@@ -35,7 +35,7 @@ _MAD_TO_SD = 1.4826
 
 
 @dataclass(frozen=True, slots=True)
-class Typical:
+class TypicalDuration:
     """A typical duration per job.
 
     Attributes:
@@ -49,7 +49,7 @@ class Typical:
     without_s: Floats
 
 
-def typical_duration(duration_s: Floats, job: Ints, cluster_of_job: Ints, prior_s: float) -> Typical:
+def typical_duration(duration_s: Floats, job: Ints, cluster_of_job: Ints, prior_s: float) -> TypicalDuration:
     """Estimate a duration per job with shrinkage job -> cluster -> fleet -> prior.
 
     Args:
@@ -71,7 +71,7 @@ def typical_duration(duration_s: Floats, job: Ints, cluster_of_job: Ints, prior_
         without = (others * excluded + PRIOR_EVENTS * without) / (others + PRIOR_EVENTS)
     observed = np.bincount(job, minlength=jobs)
     sd = _deviation(x - centre[job]) * np.sqrt(1.0 + 1.0 / (observed + PRIOR_EVENTS))
-    return Typical(np.exp(centre), np.exp(centre) * sd, np.exp(without))
+    return TypicalDuration(np.exp(centre), np.exp(centre) * sd, np.exp(without))
 
 
 def _deviation(residual: Floats) -> float:

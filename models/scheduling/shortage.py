@@ -10,7 +10,7 @@ from models.scheduling.figures import format_count
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
+class CapacityMismatch:
     """An operator that processes more than its capacity model allows.
 
     Attributes:

@@ -20,7 +20,7 @@ _NO_LIMIT: Final = 2**31
 
 
 @dataclass(frozen=True, slots=True)
-class BoundedSpan:
+class BoundedWindow:
     """A window of a schedule.
 
     Attributes:
@@ -83,14 +83,14 @@ def _fit_slots(row: Ints, least: int, most: int, groups: Sequence[str], limits: 
 class SlotBounds:
     """Windows of all schedules of a job within some time, by their beginnings."""
 
-    spans: tuple[BoundedSpan, ...] = ()
+    spans: tuple[BoundedWindow, ...] = ()
 
     @classmethod
     def of(cls, schedules: Mapping[str, SlotSchedule], since_s: float, until_s: float) -> SlotBounds:
         """Return the windows that are on at some time between two, epoch seconds."""
         since, until = (datetime.fromtimestamp(at_s, UTC) for at_s in (since_s, until_s))
         spans = [
-            BoundedSpan(
+            BoundedWindow(
                 name,
                 begin.timestamp(),
                 end.timestamp(),
@@ -106,7 +106,7 @@ class SlotBounds:
         ]
         return cls(tuple(sorted(spans, key=lambda one: (one.begin_s, one.name))))
 
-    def list_on(self, begin_s: float, end_s: float | None = None) -> list[BoundedSpan]:
+    def list_on(self, begin_s: float, end_s: float | None = None) -> list[BoundedWindow]:
         """Return the windows that are on at a time, or at some time between two."""
         until_s = begin_s + 1e-6 if end_s is None else end_s
         return [one for one in self.spans if one.begin_s < until_s and one.end_s > begin_s]

@@ -58,7 +58,7 @@ class JobErrors:
 
 
 @dataclass(frozen=True, slots=True)
-class JobJudgement:
+class JobVerdict:
     """What becomes of one job.
 
     Attributes:
@@ -80,7 +80,7 @@ class JobJudgement:
 
 def judge_jobs(
     jobs: Sequence[JobKey], known: Bools, measured: Sequence[JobErrors], tolerance: float
-) -> list[JobJudgement]:
+) -> list[JobVerdict]:
     """Judge each job by its own errors.
 
     A job that the champion knows is compared with it and keeps its models where they are better; a new one is compared
@@ -106,14 +106,14 @@ def judge_jobs(
         for at, mine in enumerate(worse)
     ]
     return [
-        JobJudgement(job, choice, "; ".join(each.reason for each in mine), bool(mine), int(count))
+        JobVerdict(job, choice, "; ".join(each.reason for each in mine), bool(mine), int(count))
         for job, choice, mine, count in zip(jobs, chosen, worse, rows, strict=True)
     ]
 
 
 def judge_with_jobs(
     criteria: Sequence[Criterion],
-    judged: Sequence[JobJudgement],
+    judged: Sequence[JobVerdict],
     *,
     has_champion: bool,
     champion_knows: int,
@@ -147,7 +147,7 @@ def judge_with_jobs(
     return replace(gate, detail="; ".join(parts))
 
 
-def describe_jobs(judged: Sequence[JobJudgement], choice: ModelChoice) -> str:
+def describe_jobs(judged: Sequence[JobVerdict], choice: ModelChoice) -> str:
     """Return the names of the jobs with a choice, the first with its reason; empty where there is none."""
     mine = [one for one in judged if one.choice is choice]
     if not mine:
@@ -158,7 +158,7 @@ def describe_jobs(judged: Sequence[JobJudgement], choice: ModelChoice) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Compared:
+class _JobMeans:
     """Means by job, (J,) each."""
 
     name: str
@@ -179,7 +179,7 @@ class _Compared:
         return Criterion(self.name, self.meaning, *means, against, int(self.count[at]), self.tolerance, chance)
 
 
-def _compare(one: JobErrors, known: Bools, jobs: int, tolerance: float) -> _Compared:
+def _compare(one: JobErrors, known: Bools, jobs: int, tolerance: float) -> _JobMeans:
     reference = np.where(known[one.job], one.champion, one.naive) if len(one.job) else one.champion
     both = np.isfinite(one.challenger) & np.isfinite(reference)
     job, ours, theirs = one.job[both], one.challenger[both], reference[both]
@@ -188,22 +188,22 @@ def _compare(one: JobErrors, known: Bools, jobs: int, tolerance: float) -> _Comp
     mean, other = (np.bincount(job, values, minlength=jobs) / many for values in (ours, theirs))
     off = (ours - theirs - (mean - other)[job]) ** 2
     spread = np.sqrt(np.bincount(job, off, minlength=jobs) / np.maximum(count - 1, 1))
-    return _Compared(one.name, one.meaning, count, mean, other, spread, tolerance * one.weight)
+    return _JobMeans(one.name, one.meaning, count, mean, other, spread, tolerance * one.weight)
 
 
-def apply_orders(judged: Sequence[JobJudgement], orders: Mapping[JobKey, tuple[int | None, str]]) -> list[JobJudgement]:
+def apply_orders(judged: Sequence[JobVerdict], orders: Mapping[JobKey, tuple[int | None, str]]) -> list[JobVerdict]:
     """Return the judgements with what persons have ordered in the place of what errors say.
 
     Args:
         judged: of :func:`judge_jobs`.
         orders: job -> number of the version whose models it shall have (None: none of them may be used), and why.
     """
-    result = list[JobJudgement]()
+    result = list[JobVerdict]()
     for one in judged:
         if one.job not in orders:
             result.append(one)
             continue
         number, why = orders[one.job]
         choice = ModelChoice.LEFT_OUT if number is None else ModelChoice.KEPT
-        result.append(JobJudgement(one.job, choice, why, False, one.compared, number))
+        result.append(JobVerdict(one.job, choice, why, False, one.compared, number))
     return result

@@ -18,7 +18,7 @@ RECENT_EVENTS: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Events:
+class RecoveryEvents:
     """Rescales and restarts in order of time, (n,) each; NaN where something is not known.
 
     Attributes:
@@ -36,7 +36,7 @@ class Events:
     state_bytes: Floats
 
     @classmethod
-    def none(cls) -> Events:
+    def none(cls) -> RecoveryEvents:
         """Return no events."""
         numbers, texts = np.zeros(0), np.zeros(0, str)
         return cls(np.zeros(0, np.int64), texts, texts, numbers, numbers, numbers)
@@ -57,7 +57,7 @@ class RecoveryFits:
     downtimes_before: Floats
 
 
-def fit_recoveries(events: Events, cluster_of_job: Ints) -> RecoveryFits:
+def fit_recoveries(events: RecoveryEvents, cluster_of_job: Ints) -> RecoveryFits:
     """Fit all jobs; ``cluster_of_job``: (J,) 0..C-1."""
     jobs, number, seconds = len(cluster_of_job), events.job, events.downtime_s
     is_upgrade = events.cause_kind == "upgrade"

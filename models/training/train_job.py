@@ -14,11 +14,11 @@ from models.training.job_facts import JobEstimates, learn_facts
 from models.training.job_tests import JobTests, list_tests
 from models.training.job_windows import TrainingHistory
 from models.training.operator_fits import Fits
-from models.training.recovery_fits import Events, RecoveryFits, fit_recoveries, set_factors
+from models.training.recovery_fits import RecoveryEvents, RecoveryFits, fit_recoveries, set_factors
 
 
 @dataclass(frozen=True, slots=True)
-class Learnt:
+class LearnedJob:
     """What one job's windows tell.
 
     Attributes:
@@ -32,7 +32,7 @@ class Learnt:
     tests: JobTests
 
 
-def learn_job(history: TrainingHistory, options: Training, as_of_s: float, since_s: float | None) -> Learnt:
+def learn_job(history: TrainingHistory, options: Training, as_of_s: float, since_s: float | None) -> LearnedJob:
     """Return what a job's windows tell.
 
     Args:
@@ -44,11 +44,11 @@ def learn_job(history: TrainingHistory, options: Training, as_of_s: float, since
     before = None
     if since_s is not None:
         before = learn_facts(history, options, since_s, usable=history.windows.end_s <= since_s)
-    return Learnt(learn_facts(history, options, as_of_s), before, list_tests(history, options, since_s))
+    return LearnedJob(learn_facts(history, options, as_of_s), before, list_tests(history, options, since_s))
 
 
 def assemble_fleet(
-    model_version: str, jobs: Sequence[JobEstimates], fits: Sequence[Fits], events: Events
+    model_version: str, jobs: Sequence[JobEstimates], fits: Sequence[Fits], events: RecoveryEvents
 ) -> tuple[FleetBundle, RecoveryFits]:
     """Return the bundle of jobs that learn from each other, without its intervals, and what was expected of events.
 

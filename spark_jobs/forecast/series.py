@@ -22,7 +22,7 @@ from models.forecasting.known_events import KnownEvent, find_event_bins, list_ev
 from models.forecasting.rate_history import prepare
 from spark_jobs.packed_objects import PACKED, pack_cells
 from spark_jobs.source_inputs.one_by_one import work_with_fallback
-from spark_jobs.source_inputs.source_windows import SERIES, HistoryFrame
+from spark_jobs.source_inputs.source_windows import SERIES, HistoryBins
 
 if TYPE_CHECKING:
     from include.settings import Event  # workers need none of the settings, whose checks take half a second
@@ -44,7 +44,7 @@ _OF_BEFORE = {"plan_error_max": 0.15}
 
 
 @dataclass(frozen=True, slots=True)
-class ForecastTask(HistoryFrame):
+class ForecastTask(HistoryBins):
     """Common inputs of every worker; plain values, so that they can be shipped.
 
     Attributes:

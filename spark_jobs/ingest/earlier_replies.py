@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
-from include.flink.raw_format import Kind
+from include.flink.raw_format import Endpoint
 from include.tables import BRONZE_JOB_EVENTS
 from spark_jobs.ingest.hours import read_hours
 from spark_jobs.job_history.arrow_maps import map_batches
@@ -22,7 +22,7 @@ from spark_jobs.raw_parsing.arrow_json import read_objects, select_texts
 from spark_jobs.raw_parsing.reply_schema import REPLY
 
 _COLUMNS = {**BRONZE_JOB_EVENTS.columns, "event": REPLY}
-_READ = pa.array([str(kind) for kind in (Kind.JOB, Kind.PLAN, Kind.CHECKPOINTS, Kind.EXCEPTIONS)])
+_READ = pa.array([str(kind) for kind in (Endpoint.JOB, Endpoint.PLAN, Endpoint.CHECKPOINTS, Endpoint.EXCEPTIONS)])
 """Kinds of which ``REPLY`` has all that is used."""
 
 

@@ -26,7 +26,7 @@ from spark_jobs.raw_parsing.bronze_rows import find_unknown
 
 
 @dataclass(frozen=True, slots=True)
-class Ingested:
+class IngestResult:
     """What a run has written.
 
     Attributes:
@@ -40,7 +40,9 @@ class Ingested:
     refusals: list[str]
 
 
-def ingest_interval(lake: Lake, settings: Settings, interval: Interval, pool: Executor, *, is_forced: bool) -> Ingested:
+def ingest_interval(
+    lake: Lake, settings: Settings, interval: Interval, pool: Executor, *, is_forced: bool
+) -> IngestResult:
     """Replace every table of ingestion over the hours of an interval.
 
     Args:
@@ -81,4 +83,4 @@ def ingest_interval(lake: Lake, settings: Settings, interval: Interval, pool: Ex
     write_quality(interval, counts, lake)
     drawing.result()
     writes.wait()
-    return Ingested(hours, counts, refused.refusals)
+    return IngestResult(hours, counts, refused.refusals)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from include.flink.raw_format import Kind
+from include.flink.raw_format import Endpoint
 from include.utc import Interval
 from spark_jobs.lake import keep, rows_of
 from spark_jobs.raw_parsing import bronze_rows
@@ -28,7 +28,7 @@ def mark_rows(rows: DataFrame, unknown: Sequence[Mapping[str, object]], repeated
 
 def select_events(rows: DataFrame, repeated: DataFrame | None, hours: Interval) -> DataFrame:
     """Return the rows of bronze.job_events; which vertices are known matters to metrics alone."""
-    is_event = ~F.col("kind").eqNullSafe(F.lit(str(Kind.VERTEX_METRICS)))
+    is_event = ~F.col("kind").eqNullSafe(F.lit(str(Endpoint.VERTEX_METRICS)))
     return bronze_rows.select_event_rows(_mark_duplicates(rows.where(is_event & _is_observed_in(hours)), repeated))
 
 

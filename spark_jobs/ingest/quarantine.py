@@ -29,7 +29,7 @@ MOST_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class QuarantinedRows:
     """What was refused of a run's own files.
 
     Attributes:
@@ -41,7 +41,9 @@ class Refused:
     refusals: list[str]
 
 
-def write_refused(lake: Lake, raw: RawInput, own_marked: DataFrame, writes: TableWrites, *, has_more: bool) -> Refused:
+def write_refused(
+    lake: Lake, raw: RawInput, own_marked: DataFrame, writes: TableWrites, *, has_more: bool
+) -> QuarantinedRows:
     """Write ops.files and ops.quarantine: each file, line and value that is refused, once.
 
     Args:
@@ -60,14 +62,14 @@ def write_refused(lake: Lake, raw: RawInput, own_marked: DataFrame, writes: Tabl
     own = [marked[file.name] for file in raw.own_files if file.name in marked]
     if not any(one["quarantined"] + one["quarantined_values"] for one in own):
         writes.start(QUARANTINE, of_files, where)
-        return Refused(counts, _name_refusals(of_files))
+        return QuarantinedRows(counts, _name_refusals(of_files))
     bare = [file for file in raw.own_files if file.name in marked and marked[file.name]["bare"]]
     of_lines = _quarantine_rows(_add_lines(lake, bare, own_marked))
     every = of_lines.unionByName(from_table(lake.spark, QUARANTINE, of_files)).distinct()
     every = keep(every.repartition("date"))  # one file for each day
     writes.start(QUARANTINE, every, where)
     named = every.groupBy("cluster", "source_file", "reason").agg(F.count(F.lit(1)).alias("n"))
-    return Refused(counts, _list_most({tuple(row)[:3]: row["n"] for row in named.collect()}))
+    return QuarantinedRows(counts, _list_most({tuple(row)[:3]: row["n"] for row in named.collect()}))
 
 
 def _quarantine_rows(rows: DataFrame) -> DataFrame:

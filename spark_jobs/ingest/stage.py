@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from include.settings import Settings
 from include.stages import StageRequest
 from include.utc import format_utc
-from spark_jobs.ingest.ingest_interval import Ingested, ingest_interval
+from spark_jobs.ingest.ingest_interval import IngestResult, ingest_interval
 from spark_jobs.lake import Lake, planned_once
 from spark_jobs.session import threads
 
@@ -50,7 +50,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     return _summarise(ingested)
 
 
-def _summarise(ingested: Ingested) -> dict[str, object]:
+def _summarise(ingested: IngestResult) -> dict[str, object]:
     totals = {name: sum(int(result.get(name) or 0) for result in ingested.counts.values()) for name in _COUNTED}
     lost = totals["rows"] - totals["kept"] - totals["duplicate"] - totals["quarantined"]
     if lost:

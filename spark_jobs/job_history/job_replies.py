@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from include.flink.job_states import ALIGNED, CHECKPOINT_COMPLETED, ENDED_STATES, RUNNING, STOPPED_STATES
-from include.flink.raw_format import Kind
+from include.flink.raw_format import Endpoint
 from include.settings import Cluster
 from include.settings.job_names import write_for_java
 from spark_jobs.job_history.operator_names import name_jobs, operators_of
@@ -18,7 +18,7 @@ from spark_jobs.raw_parsing.event_bodies import are_unusable, vertex_ids
 from spark_jobs.raw_parsing.reply_schema import REPLY
 
 NO_CLUSTERS: Mapping[str, Cluster] = {}
-_KINDS = (Kind.JOB, Kind.PLAN, Kind.CHECKPOINTS, Kind.EXCEPTIONS)
+_KINDS = (Endpoint.JOB, Endpoint.PLAN, Endpoint.CHECKPOINTS, Endpoint.EXCEPTIONS)
 
 
 def read_replies(events: DataFrame) -> DataFrame:
@@ -45,7 +45,7 @@ def select_polls(replies: DataFrame, clusters: Mapping[str, Cluster] = NO_CLUSTE
     patterns of ``clusters`` say.
     """
     stopped = F.array(*[F.col(f"reply.timestamps.{state}") for state in STOPPED_STATES])
-    polls = _of(replies, Kind.JOB).select(
+    polls = _of(replies, Endpoint.JOB).select(
         "cluster",
         name_by_pattern(F.col("reply.name"), clusters).alias("job"),
         "job_id",
@@ -99,13 +99,13 @@ def select_plans(replies: DataFrame) -> DataFrame:
     reported = replies.select("cluster", "job_id", "observed_at", "kind", nodes.alias("nodes"), kind).where(
         "size(nodes) > 0"
     )
-    own = reported.where(F.col("kind") == Kind.PLAN).drop("kind")
+    own = reported.where(F.col("kind") == Endpoint.PLAN).drop("kind")
     # No rule of ingestion has looked at the graphs of job replies.
     ids = F.col("nodes.id")
     are_fed = F.forall(
         "nodes", lambda one: F.size(F.array_except(F.coalesce(one["inputs"]["id"], F.array()), ids)) == 0
     )
-    usable = reported.where((F.col("kind") == Kind.JOB) & ~are_unusable(ids) & are_fed)
+    usable = reported.where((F.col("kind") == Endpoint.JOB) & ~are_unusable(ids) & are_fed)
     last = F.max_by(F.struct("observed_at", "nodes", "plan_type"), "observed_at").alias("last")
     hourly = usable.groupBy("cluster", "job_id", F.date_trunc("hour", "observed_at").alias("seen_hour")).agg(last)
     return own.unionByName(hourly.select("cluster", "job_id", "last.*"))
@@ -115,7 +115,7 @@ def select_checkpoints(replies: DataFrame) -> DataFrame:
     """Return completed checkpoints, each once: ``triggered_at, completed_at, is_aligned, state_size_bytes``."""
     latest = F.when(F.col("reply.latest.completed").isNotNull(), F.array("reply.latest.completed"))
     listed = F.concat(F.coalesce(latest, F.array()), F.coalesce("reply.history", F.array()))
-    result = _of(replies, Kind.CHECKPOINTS).select("cluster", "job_id", F.explode(listed).alias("one"))
+    result = _of(replies, Endpoint.CHECKPOINTS).select("cluster", "job_id", F.explode(listed).alias("one"))
     return (
         result.where(F.col("one.status") == CHECKPOINT_COMPLETED)
         .select(
@@ -149,7 +149,7 @@ def select_state_moves(replies: DataFrame) -> DataFrame:
     ``is_restored``: whether it began with the state of another run; ``savepoint_at``: when its last savepoint was
     completed, null without one.
     """
-    reported = _of(replies, Kind.CHECKPOINTS).where("reply.latest IS NOT NULL")
+    reported = _of(replies, Endpoint.CHECKPOINTS).where("reply.latest IS NOT NULL")
     completed_ms = F.col("reply.latest.savepoint.latest_ack_timestamp")
     return reported.groupBy("cluster", "job_id").agg(
         F.coalesce(F.max(F.col("reply.latest.restored.restore_timestamp") > 0), F.lit(False)).alias("is_restored"),
@@ -160,7 +160,7 @@ def select_state_moves(replies: DataFrame) -> DataFrame:
 def select_failures(replies: DataFrame) -> DataFrame:
     """Return the failures that ``exceptions`` replies list, each once: ``failed_at`` and ``cause`` (its first line)."""
     listed = F.explode("reply.exceptionHistory.entries").alias("entry")
-    entries = _of(replies, Kind.EXCEPTIONS).select("cluster", "job_id", listed)
+    entries = _of(replies, Endpoint.EXCEPTIONS).select("cluster", "job_id", listed)
     first_line = F.substring_index("entry.stacktrace", "\n", 1)
     causes = entries.where("entry.timestamp > 0").select(
         "cluster",
@@ -181,5 +181,5 @@ def _ended_at() -> Column:
     return ended_at
 
 
-def _of(replies: DataFrame, kind: Kind) -> DataFrame:
+def _of(replies: DataFrame, kind: Endpoint) -> DataFrame:
     return replies.where((F.col("kind") == kind) & F.col("reply").isNotNull())

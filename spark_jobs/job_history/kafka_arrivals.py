@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from include.domain.reply_limits import HEX_ID
-from include.flink.raw_format import Kind
+from include.flink.raw_format import Endpoint
 from include.settings import Cluster
 from include.tables import OBSERVATIONS
 from include.utc import Interval
@@ -36,7 +36,7 @@ def read_ends(events: DataFrame) -> DataFrame:
         events: rows of bronze.job_events.
     """
     body = F.from_json("body", _BODY)
-    read = select_bodies(events, Kind.KAFKA_OFFSETS).select("cluster", "observed_at", body.alias("body"))
+    read = select_bodies(events, Endpoint.KAFKA_OFFSETS).select("cluster", "observed_at", body.alias("body"))
     topics = read.select("cluster", "observed_at", "body.kafka", F.explode("body.topics").alias("one"))
     return topics.select(
         "cluster", "kafka", F.col("one.topic").alias("topic"), "observed_at", F.explode("one.partitions").alias("part")

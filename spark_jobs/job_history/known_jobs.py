@@ -19,7 +19,7 @@ _VERTEX = (*_ID, "vertex_id")
 _LIMITS = np.iinfo(np.int64)
 
 
-class Periods:
+class ValidityPeriods:
     """Rows that hold for a key from one time to another; those of one key do not overlap.
 
     Args:
@@ -93,7 +93,7 @@ class KnownJobs:
         self.vertices = columns.take(pa.array([first[text] for text in place], pa.int64()))
         self.vertex = np.array([place[text] for text in texts], np.int64)
         self.parallelism = np.asarray(changes["parallelism"], np.int64)
-        self.names = Periods(names, _VERTEX, "named_from", "named_until")
-        self.runs = Periods(changes, _VERTEX, "valid_from", "valid_to")
-        self.unsettled = Periods(exact, _ID, "window_start", "after")
+        self.names = ValidityPeriods(names, _VERTEX, "named_from", "named_until")
+        self.runs = ValidityPeriods(changes, _VERTEX, "valid_from", "valid_to")
+        self.unsettled = ValidityPeriods(exact, _ID, "window_start", "after")
         self.shapes, self.stops = shapes, stops

@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from include.domain.reply_limits import EARLIEST_MS
-from include.flink.raw_format import Kind
+from include.flink.raw_format import Endpoint
 from spark_jobs.raw_parsing.envelopes import timestamp_of_ms
 from spark_jobs.raw_parsing.event_bodies import select_bodies
 
@@ -35,7 +35,7 @@ def select_told_rescales(events: DataFrame) -> DataFrame:
     """
     body = F.from_json("body", _RESCALE).alias("told")
     observed_ms = F.unix_millis("observed_at").alias("observed_ms")
-    read = select_bodies(events, Kind.RESCALE).select("cluster", "job_id", observed_ms, body)
+    read = select_bodies(events, Endpoint.RESCALE).select("cluster", "job_id", observed_ms, body)
     stops = F.filter("told.schedulerStates", lambda span: span["state"] == _STOPPED)
     stopped_ms = F.array_min(F.transform(stops, lambda span: span["enterTimestampInMillis"]))
     completed = read.where(F.col("told.terminalState") == _COMPLETED)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from include.tables import RESCALES
-from models.observing.catch_ups import LOAD_AFTER_WINDOWS, EventSpan, SourcePolls, find_effects
+from models.observing.catch_ups import LOAD_AFTER_WINDOWS, EffectWindow, SourcePolls, find_effects
 from models.observing.samples import LONGEST_GAP_WINDOWS
 from spark_jobs.job_history.arrow_rows import micros, to_table
 
@@ -80,7 +80,7 @@ def read_effects(samples: pa.RecordBatch, stops: StopSpans, schema: pa.Schema) -
 def _effects_of(samples: pa.Table, span: tuple[int, int | None, int], stops: StopSpans) -> dict[str, object]:
     started_ms, running_ms, until_ms = span
     window_s = samples["window_s"][0].as_py()
-    event = EventSpan(started_ms, running_ms, until_ms, window_s, LONGEST_GAP_WINDOWS * window_s)
+    event = EffectWindow(started_ms, running_ms, until_ms, window_s, LONGEST_GAP_WINDOWS * window_s)
     effects = find_effects(event, _polls_by_source(samples), stops.caught_up_lag_s)
     known_ms = None if running_ms is None else running_ms + 1000 * LOAD_AFTER_WINDOWS * window_s
     is_measured = effects.caught_up_ms is not None and known_ms is not None and known_ms <= stops.end_ms

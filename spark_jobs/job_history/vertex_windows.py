@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from models.arrays import Bools, Ints
 from models.observing.ages import LOOKBACK_WINDOWS, find_outstanding
-from models.observing.outstanding import Outstanding
+from models.observing.outstanding import OutstandingRecords
 from models.observing.samples import Samples, build_samples, count_differences
 from models.observing.source_samples import read_source_samples
 from models.observing.windows import build_windows, find_superseded, last_known
@@ -68,7 +68,7 @@ def _find_stopped(rows: VertexRows, shapes: JobShapes) -> Bools:
 
 
 def _read_sources(
-    rows: VertexRows, samples: Samples, outstanding: Outstanding, has_stopped: Bools, schema: pa.Schema
+    rows: VertexRows, samples: Samples, outstanding: OutstandingRecords, has_stopped: Bools, schema: pa.Schema
 ) -> pa.RecordBatch:
     """Return the samples of sources that show their backlog, of jobs that stopped, as rows of a schema."""
     sources = read_source_samples(samples, rows.vertices)
@@ -87,14 +87,14 @@ def _read_sources(
 
 def _measure_outstanding(
     rows: VertexRows, samples: Samples, shapes: JobShapes, since_s: int | None = None
-) -> Outstanding:
+) -> OutstandingRecords:
     """Return what is outstanding at each poll of a source, (n,).
 
     An hour looks back equally far however much was read before it: its rows are always the same.
     """
     at_us, vertex = samples.polls.at_us, samples.polls.vertex
     reach_us = LOOKBACK_WINDOWS * 1_000_000 * rows.vertices.window_s[vertex]
-    result = Outstanding.unknown(len(at_us))
+    result = OutstandingRecords.unknown(len(at_us))
     jobs = list(list_job_rows(rows, shapes))
     hour = at_us // _HOUR_US
     for one in np.unique(hour if since_s is None else hour[at_us >= 1_000_000 * since_s]):

@@ -41,7 +41,7 @@ VERSIONS_SINCE = timedelta(days=3)  # windows, forecasts and memories of a job t
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class PlanFrames:
     """A plan that is not written yet: frames of rows, worked out once, by who reads one of them first.
 
     Attributes:
@@ -73,7 +73,7 @@ def shaping(settings: Settings) -> str:
     )
 
 
-def make(lake: Lake, settings: Settings, as_of: datetime, bundle: FleetBundle | None, versions: Versions) -> Made:
+def make(lake: Lake, settings: Settings, as_of: datetime, bundle: FleetBundle | None, versions: Versions) -> PlanFrames:
     """Make the plan of all jobs.
 
     Args:
@@ -106,4 +106,4 @@ def make(lake: Lake, settings: Settings, as_of: datetime, bundle: FleetBundle | 
     decided = map_to_rows(states, lambda known: iter([arrow_batch(plan_jobs(priced, known), ROW_COLUMNS)]), ROW_COLUMNS)
     made = keep(decided)  # by the first job that reads it
     over_budget = sorted(name for name, one in result.items() if not one.fits)
-    return Made(made.select(*tables.PLANS.columns), select_memories(made, Stage.PLAN), over_budget)
+    return PlanFrames(made.select(*tables.PLANS.columns), select_memories(made, Stage.PLAN), over_budget)

@@ -27,7 +27,7 @@ class NotRecordedError(RuntimeError):
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class RemakeResult:
     """What came of making a plan again.
 
     Attributes:
@@ -43,7 +43,7 @@ class Comparison:
     code_version_now: str
 
 
-def make_again(lake: Lake, settings: Settings, as_of: datetime) -> Comparison:
+def make_again(lake: Lake, settings: Settings, as_of: datetime) -> RemakeResult:
     """Make a recorded plan again and compare; nothing is written.
 
     Raises:
@@ -75,7 +75,7 @@ def make_again(lake: Lake, settings: Settings, as_of: datetime) -> Comparison:
 
     before, again = lines(plan), lines(made)
     differing, policy = set(before) ^ set(again), first["policy"]
-    return Comparison(
+    return RemakeResult(
         rows=len(before),
         same=len(before) - len(differing),
         code_version=str(first["code_version"]),

@@ -62,7 +62,7 @@ class JobProgramme:
 
 
 @dataclass(frozen=True, slots=True)
-class Fleet:
+class FleetProgrammes:
     """Programmes of many jobs as arrays: J jobs, T steps, K candidates, padded; G bins of the budget.
 
     Attributes:
@@ -85,7 +85,7 @@ class Fleet:
     which: Ints
 
     @classmethod
-    def of(cls, jobs: list[JobProgramme], bins_s: Floats) -> Fleet:
+    def of(cls, jobs: list[JobProgramme], bins_s: Floats) -> FleetProgrammes:
         """Bring programmes together, with the edges of the budget's bins."""
         bins, widest = max(len(one.minutes) for one in jobs), max(len(one.slots) for one in jobs)
         shape = (len(jobs), bins, widest)
@@ -139,7 +139,7 @@ def _sum_most(taken: Floats, overlap: Floats) -> Floats:
     return np.array(result)
 
 
-def make_fleets(task: PlanTask, cluster: str, known: Iterable[JobState]) -> Iterator[Fleet]:
+def make_fleets(task: PlanTask, cluster: str, known: Iterable[JobState]) -> Iterator[FleetProgrammes]:
     """Yield the programmes of a cluster's jobs that take slots of its budget: one that has ended takes none.
 
     A job that is not planned for, or by a policy without regard to budgets, keeps what it has: a single candidate.
@@ -147,7 +147,7 @@ def make_fleets(task: PlanTask, cluster: str, known: Iterable[JobState]) -> Iter
     bins_s = list_bins(task.as_of_s, task.settings.planner)
     states = begin_states(task.settings, (one for one in known if one.cluster == cluster and one.ended_at_s is None))
     while jobs := [_make_programme(task, state) for state in islice(states, JOBS_TOGETHER)]:
-        yield Fleet.of(jobs, bins_s)
+        yield FleetProgrammes.of(jobs, bins_s)
 
 
 def budgets(task: PlanTask) -> dict[str, int]:

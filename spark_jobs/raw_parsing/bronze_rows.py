@@ -7,7 +7,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from include.domain.quarantine_rules import Rule
-from include.flink.raw_format import Kind
+from include.flink.raw_format import Endpoint
 from include.tables import BRONZE_JOB_EVENTS, BRONZE_METRICS
 from spark_jobs.lake import date_hour_columns
 from spark_jobs.raw_parsing.envelopes import fault
@@ -34,7 +34,7 @@ def select_named_before(earlier: DataFrame) -> DataFrame:
     Args:
         earlier: in ``event`` what is read of a body already, null where it has to be read.
     """
-    read = earlier.where(F.col("kind").isin(Kind.JOB, Kind.PLAN)).select(
+    read = earlier.where(F.col("kind").isin(Endpoint.JOB, Endpoint.PLAN)).select(
         F.col("cluster").alias("cluster_dir"), "job_id", "kind", "event", F.from_json("body", VERTEX_IDS).alias("left")
     )
     ids = F.coalesce(vertex_ids("event"), vertex_ids("left")).alias("vertex_ids")
@@ -43,7 +43,9 @@ def select_named_before(earlier: DataFrame) -> DataFrame:
 
 def select_measured(rows: DataFrame) -> DataFrame:
     """Return ``cluster_dir, job_id, vertex_id`` of which parsed rows have metrics."""
-    return rows.where((F.col("kind") == Kind.VERTEX_METRICS) & F.col("fault").isNull()).select(*VERTEX_KEY).distinct()
+    return (
+        rows.where((F.col("kind") == Endpoint.VERTEX_METRICS) & F.col("fault").isNull()).select(*VERTEX_KEY).distinct()
+    )
 
 
 def find_unknown(measured: pa.Table, *named: pa.Table) -> list[dict[str, object]]:
@@ -56,7 +58,7 @@ def find_unknown(measured: pa.Table, *named: pa.Table) -> list[dict[str, object]
 def mark_unknown(rows: DataFrame, unknown: DataFrame) -> DataFrame:
     """Give metrics of some vertices the fault ``unknown_vertex``; faults found before stay."""
     flagged = rows.join(F.broadcast(unknown.withColumn("is_unknown", F.lit(True))), list(VERTEX_KEY), "left")
-    is_metrics = F.col("fault").isNull() & (F.col("kind") == Kind.VERTEX_METRICS)
+    is_metrics = F.col("fault").isNull() & (F.col("kind") == Endpoint.VERTEX_METRICS)
     detail = F.concat_ws(" ", F.lit("job"), "job_id", F.lit("vertex"), "vertex_id")
     marked = F.when(is_metrics & F.col("is_unknown"), fault(Rule.UNKNOWN_VERTEX, detail).cast(FAULT))
     return flagged.withColumn("fault", F.coalesce(marked, F.col("fault"))).drop("is_unknown")
@@ -92,7 +94,7 @@ def mark_repeated(rows: DataFrame, repeated: DataFrame) -> DataFrame:
 
 def select_metrics_rows(rows: DataFrame) -> DataFrame:
     """Return the rows of bronze.metrics among marked rows, and in ``sample`` what of their metrics is measured."""
-    retained = rows.where(_is_kept() & (F.col("kind") == Kind.VERTEX_METRICS))
+    retained = rows.where(_is_kept() & (F.col("kind") == Endpoint.VERTEX_METRICS))
     return retained.select(
         F.col("cluster_dir").alias("cluster"),
         "job_id",
@@ -107,7 +109,7 @@ def select_metrics_rows(rows: DataFrame) -> DataFrame:
 
 def select_event_rows(rows: DataFrame) -> DataFrame:
     """Return the rows of bronze.job_events among marked rows, and in ``event`` what is read of their bodies already."""
-    retained = rows.where(_is_kept() & (F.col("kind") != Kind.VERTEX_METRICS))
+    retained = rows.where(_is_kept() & (F.col("kind") != Endpoint.VERTEX_METRICS))
     return retained.select(
         F.col("cluster_dir").alias("cluster"),
         "kind",

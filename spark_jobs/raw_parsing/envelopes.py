@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from include.domain.quarantine_rules import Rule
 from include.domain.reply_limits import HEX_ID, HTTP_OK, LAST_MS
-from include.flink.raw_format import CLUSTER_WIDE, Kind
+from include.flink.raw_format import CLUSTER_WIDE, Endpoint
 from include.settings import Ingest
 
 
@@ -60,7 +60,7 @@ def _rules(rules: Ingest) -> list[Column]:
     """Return the rules in order, each null or the fault; later ones may rely on the earlier having passed."""
     field = {name: F.col(f"envelope.{name}") for name in ("kind", "job_id", "vertex_id", "status", "body")}
     needs_job = ~field["kind"].isin([str(kind) for kind in CLUSTER_WIDE])
-    needs_vertex = field["kind"] == Kind.VERTEX_METRICS
+    needs_vertex = field["kind"] == Endpoint.VERTEX_METRICS
     return [
         _missing("observed_at_ms", "cluster", "kind", "status"),
         F.when(F.col("metrics").isNull(), _missing("body")),
@@ -68,7 +68,7 @@ def _rules(rules: Ingest) -> list[Column]:
             F.col("envelope.cluster") != F.col("cluster_dir"),
             fault(Rule.CLUSTER_MISMATCH, F.concat(F.lit("the directory says "), F.col("cluster_dir"))),
         ),
-        F.when(~field["kind"].isin([str(kind) for kind in Kind]), fault(Rule.UNKNOWN_KIND, field["kind"])),
+        F.when(~field["kind"].isin([str(kind) for kind in Endpoint]), fault(Rule.UNKNOWN_KIND, field["kind"])),
         *_clock_rules(rules),
         F.when(field["status"] != HTTP_OK, fault(Rule.HTTP_ERROR, field["status"].cast("STRING"))),
         F.when(needs_job, _missing("job_id")),

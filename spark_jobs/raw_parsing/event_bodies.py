@@ -5,10 +5,10 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from include.flink.raw_format import Kind
+from include.flink.raw_format import Endpoint
 
 
-def select_bodies(events: DataFrame, kind: Kind) -> DataFrame:
+def select_bodies(events: DataFrame, kind: Endpoint) -> DataFrame:
     """Return the replies of a kind that have a body.
 
     Not by a condition on ``kind``: Spark looks at conditions on what is read of a body first, and would read all there
@@ -20,8 +20,8 @@ def select_bodies(events: DataFrame, kind: Kind) -> DataFrame:
 
 def vertex_ids(event: str) -> Column:
     """Return the ids that a ``job`` or ``plan`` reply names, null of another."""
-    return F.when(F.col("kind") == Kind.JOB, F.col(f"{event}.vertices.id")).when(
-        F.col("kind") == Kind.PLAN, F.col(f"{event}.plan.nodes.id")
+    return F.when(F.col("kind") == Endpoint.JOB, F.col(f"{event}.vertices.id")).when(
+        F.col("kind") == Endpoint.PLAN, F.col(f"{event}.plan.nodes.id")
     )
 
 

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from include.domain.quarantine_rules import Rule
 from include.domain.reply_limits import EARLIEST_MS, HEX_ID
 from include.flink.job_states import CHECKPOINT_COMPLETED, DATED_STATES
-from include.flink.raw_format import Kind
+from include.flink.raw_format import Endpoint
 
 Flags = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
@@ -66,11 +66,11 @@ class _Rules:
     ) -> None:
         self._event, self._job_id = event, job_id
         self._latest_ms = pc.fill_null(observed_at_ms, 0).to_numpy(zero_copy_only=False) + skew_ms
-        self._is = {one: _flags(pc.equal(kind, str(one))) for one in Kind}
+        self._is = {one: _flags(pc.equal(kind, str(one))) for one in Endpoint}
         plan = pc.struct_field(event, "plan")
         self._vertices = {
-            Kind.JOB: _where(pc.struct_field(event, "vertices"), self._is[Kind.JOB]),
-            Kind.PLAN: _where(pc.struct_field(plan, "nodes"), self._is[Kind.PLAN]),
+            Endpoint.JOB: _where(pc.struct_field(event, "vertices"), self._is[Endpoint.JOB]),
+            Endpoint.PLAN: _where(pc.struct_field(plan, "nodes"), self._is[Endpoint.PLAN]),
         }
 
     def broken(self) -> Iterator[tuple[int, Rule, str]]:
@@ -89,9 +89,9 @@ class _Rules:
     def _lacking(self) -> Iterator[tuple[int, str]]:
         for name in ("name", "state"):
             text = pc.struct_field(self._event, name)
-            lacks = self._is[Kind.JOB] & ~_flags(pc.greater(pc.binary_length(text), 0))
+            lacks = self._is[Endpoint.JOB] & ~_flags(pc.greater(pc.binary_length(text), 0))
             yield from ((row, name) for row in _rows(lacks))
-        for kind, field in ((Kind.JOB, "vertices"), (Kind.PLAN, "plan.nodes")):
+        for kind, field in ((Endpoint.JOB, "vertices"), (Endpoint.PLAN, "plan.nodes")):
             lacks = self._is[kind] & _flags(pc.is_null(self._vertices[kind]))
             yield from ((row, field) for row in _rows(lacks))
 
@@ -114,15 +114,15 @@ class _Rules:
 
     def _of_other_jobs(self) -> Iterator[tuple[int, str]]:
         reported = pc.struct_field(pc.struct_field(self._event, "plan"), "jid")
-        reported = pc.coalesce(_where(pc.struct_field(self._event, "jid"), self._is[Kind.JOB]), reported)
+        reported = pc.coalesce(_where(pc.struct_field(self._event, "jid"), self._is[Endpoint.JOB]), reported)
         # Of a job that initialises Flink gives an empty plan of no job: an ordinary reply.
-        is_empty = self._is[Kind.PLAN] & _flags(pc.equal(pc.list_value_length(self._vertices[Kind.PLAN]), 0))
+        is_empty = self._is[Endpoint.PLAN] & _flags(pc.equal(pc.list_value_length(self._vertices[Endpoint.PLAN]), 0))
         is_of_none = is_empty & _flags(pc.equal(reported, ""))
         for row in _rows(_flags(pc.not_equal(reported, self._job_id)) & ~is_of_none):
             yield row, f"it is of job {reported[row].as_py()}"
 
     def _unknown_inputs(self) -> Iterator[tuple[int, str]]:
-        nodes = self._vertices[Kind.PLAN]
+        nodes = self._vertices[Endpoint.PLAN]
         flat, rows = pc.list_flatten(nodes), _parents(nodes)
         inputs = pc.struct_field(flat, "inputs")
         fed_rows = rows[_parents(inputs)]
@@ -136,8 +136,8 @@ class _Rules:
         every = np.arange(len(self._event))
         times = pc.struct_field(self._event, "timestamps")
         for state in DATED_STATES:
-            yield from self._impossible(every, pc.struct_field(times, state), self._is[Kind.JOB])
-        of_checkpoints = self._is[Kind.CHECKPOINTS]
+            yield from self._impossible(every, pc.struct_field(times, state), self._is[Endpoint.JOB])
+        of_checkpoints = self._is[Endpoint.CHECKPOINTS]
         history = pc.struct_field(self._event, "history")
         latest = pc.struct_field(pc.struct_field(self._event, "latest"), "completed")
         for rows, some in ((_parents(history), pc.list_flatten(history)), (every, latest)):
@@ -147,7 +147,7 @@ class _Rules:
         entries = pc.struct_field(pc.struct_field(self._event, "exceptionHistory"), "entries")
         rows = _parents(entries)
         failed_ms = pc.struct_field(pc.list_flatten(entries), "timestamp")
-        yield from self._impossible(rows, failed_ms, self._is[Kind.EXCEPTIONS][rows])
+        yield from self._impossible(rows, failed_ms, self._is[Endpoint.EXCEPTIONS][rows])
 
     def _impossible(self, rows: Ints, times_ms: pa.Int64Array, wanted: Flags) -> Iterator[tuple[int, str]]:
         """Yield the times that cannot be; Flink writes 0 or less for never."""

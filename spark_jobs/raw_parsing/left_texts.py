@@ -33,7 +33,7 @@ class TextError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class UnreadLine:
+class UnparsedLine:
     r"""A line of which Arrow could not read the envelope.
 
     Attributes:
@@ -49,17 +49,17 @@ class UnreadLine:
     fault: dict[str, str] | None
 
 
-def read_line(line: bytes, kind: pa.StructType) -> UnreadLine:
+def read_line(line: bytes, kind: pa.StructType) -> UnparsedLine:
     """Read the envelope of a line, with the fields of ``kind``."""
     try:
         text = line.decode()
     except UnicodeDecodeError as error:
         shown = line.decode(errors="backslashreplace")
-        return UnreadLine(shown, line, None, _fault(Rule.BAD_ENCODING, f"byte {error.start + 1} of the line"))
+        return UnparsedLine(shown, line, None, _fault(Rule.BAD_ENCODING, f"byte {error.start + 1} of the line"))
     try:
-        return UnreadLine(text, None, _read_envelope(text, kind), None)
+        return UnparsedLine(text, None, _read_envelope(text, kind), None)
     except TextError as error:
-        return UnreadLine(text, None, None, _fault(error.rule, error.detail))
+        return UnparsedLine(text, None, None, _fault(error.rule, error.detail))
 
 
 def _read_envelope(text: str, kind: pa.StructType) -> dict[str, Any]:

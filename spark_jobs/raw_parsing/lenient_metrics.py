@@ -15,7 +15,7 @@ from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import DataType, StructField, StructType
 
 from include.domain.quarantine_rules import Rule
-from include.flink.raw_format import Kind
+from include.flink.raw_format import Endpoint
 from include.tables import AGGREGATES
 from models.observing.value_rules import AGGREGATIONS
 from spark_jobs.raw_parsing.envelopes import fault
@@ -35,7 +35,7 @@ _CHECKED = {
 
 def is_left() -> Column:
     """Whether a row has metrics that Arrow did not read, or read with a value that breaks a rule."""
-    is_metrics = F.col("kind").eqNullSafe(F.lit(str(Kind.VERTEX_METRICS)))  # the row about a file has no kind
+    is_metrics = F.col("kind").eqNullSafe(F.lit(str(Endpoint.VERTEX_METRICS)))  # the row about a file has no kind
     return F.col("fault").isNull() & is_metrics & F.col("metrics").isNull()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from include.flink.raw_format import Kind
+from include.flink.raw_format import Endpoint
 from include.settings import Ingest
 from include.tables import AGGREGATES
 from models.observing.value_rules import AGGREGATIONS
@@ -72,7 +72,7 @@ def select_lines(parsed: DataFrame) -> DataFrame:
 def _select(read: DataFrame) -> DataFrame:
     """Return rows with ``PARSED_COLUMNS``; those that are left for Spark's reader still have their line and body."""
     is_good = F.col("fault").isNull() & F.col("line_number").isNotNull()
-    is_metrics = is_good & (F.col("kind") == Kind.VERTEX_METRICS)
+    is_metrics = is_good & (F.col("kind") == Endpoint.VERTEX_METRICS)
     known = {
         "line": F.when(~is_good | is_left(), F.col("line")),
         "body": F.when(is_good & (~is_metrics | is_left()), F.col("body")),

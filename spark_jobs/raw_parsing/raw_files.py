@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from pyspark.sql import SparkSession
 
-from include.raw_files import MISPLACED, Entry, FileSystem, FolderError, LocalFiles, RawFile, walk
+from include.raw_files import MISPLACED, FileEntry, FileSystem, FolderError, LocalFiles, RawFile, walk
 
 MOST_REFUSED = 1000
 """So many misplaced files and folders are named; then only their number."""
@@ -33,7 +33,7 @@ class HadoopFiles:
         """The root as Python names it."""
         return str(self._path(self._root).toUri().getPath())
 
-    def entries(self, place: str) -> list[Entry]:
+    def entries(self, place: str) -> list[FileEntry]:
         """See :class:`FileSystem`."""
         try:
             result = self._system.listStatus(self._folder(place))
@@ -42,7 +42,7 @@ class HadoopFiles:
                 return []
             raise FolderError(str(error).splitlines()[0]) from error
         return [
-            Entry(
+            FileEntry(
                 str(one.getPath().getName()),
                 is_folder=bool(one.isDirectory()),
                 size=int(one.getLen()),

@@ -19,7 +19,7 @@ from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import DataType
 
 from include.domain.reply_limits import HTTP_OK
-from include.flink.raw_format import Kind
+from include.flink.raw_format import Endpoint
 from include.raw_files import UNREADABLE
 from include.raw_lines import DamagedFileError, number_lines
 from include.tables import AGGREGATES
@@ -213,9 +213,11 @@ def read_columns(
     envelope = columns["envelope"]
     kind, status, body = (pc.struct_field(envelope, name) for name in ("kind", "status", "body"))
     successful = pc.fill_null(pc.equal(status, HTTP_OK), False)
-    is_metrics = pc.fill_null(pc.equal(kind, str(Kind.VERTEX_METRICS)), False)
-    is_list = pc.fill_null(pc.equal(kind, str(Kind.JOB_METRICS)), False)
-    is_retained = pc.fill_null(pc.equal(kind, str(Kind.RESCALE)), False)  # its fields would meet those of other kinds
+    is_metrics = pc.fill_null(pc.equal(kind, str(Endpoint.VERTEX_METRICS)), False)
+    is_list = pc.fill_null(pc.equal(kind, str(Endpoint.JOB_METRICS)), False)
+    is_retained = pc.fill_null(
+        pc.equal(kind, str(Endpoint.RESCALE)), False
+    )  # its fields would meet those of other kinds
     of_vertex = pc.and_(successful, is_metrics)
     of_job = pc.and_(successful, is_list)
     of_event = pc.and_not(pc.and_not(pc.and_not(successful, is_metrics), is_list), is_retained)

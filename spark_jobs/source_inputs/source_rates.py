@@ -22,7 +22,7 @@ from models.arrays import Bools, Floats, Ints
 from spark_jobs.by_job import list_distinct
 from spark_jobs.source_inputs.renames import OperatorName
 from spark_jobs.source_inputs.source_loads import update_source_loads
-from spark_jobs.source_inputs.source_windows import RATES, SERIES, HistoryFrame
+from spark_jobs.source_inputs.source_windows import RATES, SERIES, HistoryBins
 
 SourceName = tuple[str, str, str]
 """Cluster, job and present operator."""
@@ -56,7 +56,7 @@ class SourceRates:
 
 def list_sources(
     lake: str,
-    frame: HistoryFrame,
+    frame: HistoryBins,
     current: Mapping[OperatorName, str | None],
     replace: Callable[[pa.Table, str], None],
 ) -> list[SourceName]:
@@ -68,7 +68,7 @@ def list_sources(
         current: present name of an operator that has another, null of one that has gone; see :mod:`.renames`.
         replace: of silver.source_loads; see :func:`.source_loads.update_source_loads`.
     """
-    days, places = _list_days(frame), _Places(current)
+    days, places = _list_days(frame), _SourceIndex(current)
     update_source_loads(lake, days[0], days[-1], replace)
     for day, rows in _read_days(lake, days, [*_NAMES, "start_s"]):
         _place_rows(rows if days[0] < day < days[-1] else _select_inside(rows, frame), places)
@@ -76,16 +76,16 @@ def list_sources(
 
 
 def read_source_rates(
-    lake: str, frame: HistoryFrame, current: Mapping[OperatorName, str | None], wanted: Iterable[SourceName]
+    lake: str, frame: HistoryBins, current: Mapping[OperatorName, str | None], wanted: Iterable[SourceName]
 ) -> SourceRates:
     """Return the rates of some sources of :func:`list_sources`; other arguments as there."""
-    days, places, bins = _list_days(frame), _Places(current, frozenset(wanted)), _Bins(frame)
+    days, places, bins = _list_days(frame), _SourceIndex(current, frozenset(wanted)), _Bins(frame)
     for day, rows in _read_days(lake, days, [*_NAMES, *_ARRAYS]):
         bins.add(_read_windows(rows, places), len(places.names), day, is_last=day == days[-1])
     return bins.average(places.names)
 
 
-def _list_days(frame: HistoryFrame) -> list[date]:
+def _list_days(frame: HistoryBins) -> list[date]:
     since, until = (datetime.fromtimestamp(s, UTC).date() for s in (frame.first_bin_s, frame.as_of_s))
     return [since + timedelta(days=back) for back in range((until - since).days + 1)]
 
@@ -106,7 +106,7 @@ def _read_days(lake: str, days: Sequence[date], columns: Sequence[str]) -> Itera
             yield day, rows
 
 
-def _select_inside(rows: pa.Table, frame: HistoryFrame) -> pa.Table:
+def _select_inside(rows: pa.Table, frame: HistoryBins) -> pa.Table:
     """Return the rows with a window in a history; those of days between its first and last all have one."""
     start_s = rows["start_s"].combine_chunks()
     flat = start_s.flatten().to_numpy()
@@ -115,7 +115,7 @@ def _select_inside(rows: pa.Table, frame: HistoryFrame) -> pa.Table:
     return rows.take(pa.array(np.unique(own)))
 
 
-class _Places:
+class _SourceIndex:
     """The index of each source, in the order in which they come up."""
 
     def __init__(self, current: Mapping[OperatorName, str | None], wanted: frozenset[SourceName] | None = None) -> None:
@@ -150,13 +150,13 @@ class _Windows:
         return _Windows(self.source[chosen], self.start_s[chosen], self.window_s[chosen], self.demand_per_s[chosen])
 
 
-def _place_rows(rows: pa.Table, places: _Places) -> Ints:
+def _place_rows(rows: pa.Table, places: _SourceIndex) -> Ints:
     """Return the index of each row's source, shape (rows,)."""
     distinct, row = list_distinct(rows, _NAMES)
     return np.array([places.find(name) for name in distinct], np.int64)[row]
 
 
-def _read_windows(rows: pa.Table, places: _Places) -> _Windows:
+def _read_windows(rows: pa.Table, places: _SourceIndex) -> _Windows:
     """Return the windows of rows of silver.source_loads, without those that are not asked for."""
     source = _place_rows(rows, places)
     arrays = [rows[name].combine_chunks() for name in _ARRAYS]
@@ -169,7 +169,7 @@ def _read_windows(rows: pa.Table, places: _Places) -> _Windows:
 class _Bins:
     """Means of the windows in each bin, from one day after the other."""
 
-    def __init__(self, frame: HistoryFrame) -> None:
+    def __init__(self, frame: HistoryBins) -> None:
         self._frame = frame
         self._rates = np.zeros((0, frame.history_bins + 1))  # the last bin is the one that as-of cuts
         self._has_older, self._is_present = np.zeros(0, bool), np.zeros(0, bool)

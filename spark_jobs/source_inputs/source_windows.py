@@ -10,7 +10,7 @@ RATES = ("rate_per_s", "last_seen_s")
 
 
 @dataclass(frozen=True, slots=True)
-class HistoryFrame:
+class HistoryBins:
     """Which bins a history has.
 
     Attributes:

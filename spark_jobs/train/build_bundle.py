@@ -19,7 +19,7 @@ _SCALARS = ("slope_per_s", "length_scale", "signal_ratio", "noise_share", "at_bo
 
 
 @dataclass(frozen=True, slots=True)
-class Assembled:
+class AssembledBundle:
     """A bundle and what it was made from.
 
     Attributes:
@@ -44,7 +44,7 @@ def assemble(
     fits: Sequence[Fits],
     events: pd.DataFrame,
     operators: Mapping[JobKey, tuple[KnownOperator, ...]],
-) -> Assembled:
+) -> AssembledBundle:
     """Put a fleet's fits together; no intervals are calibrated yet.
 
     Args:
@@ -61,7 +61,7 @@ def assemble(
     known, arrays = list_events(events, [one.job for one in every])
     bundle, fitted = assemble_fleet(model_version, every, own, arrays)
     expected = {"downtime_before_s": fitted.downtime_before_s, "downtimes_before": fitted.downtimes_before}
-    return Assembled(bundle, own, _operator_rows(every, own), known.assign(**expected))
+    return AssembledBundle(bundle, own, _operator_rows(every, own), known.assign(**expected))
 
 
 def _operator_rows(jobs: Sequence[JobEstimates], fits: Sequence[Fits]) -> pd.DataFrame:

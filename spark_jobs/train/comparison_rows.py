@@ -13,12 +13,12 @@ from include.short_names import shorten_name
 from models.training.gate import Criterion
 from models.training.job_gate import ModelChoice
 from spark_jobs.train.day_windows import JOB, OPERATOR
-from spark_jobs.train.train_fleet import Trained
+from spark_jobs.train.train_fleet import TrainingResult
 
 WORST = 10
 
 
-def list_comparison(trained: Trained, as_of: datetime) -> dict[str, Any]:
+def list_comparison(trained: TrainingResult, as_of: datetime) -> dict[str, Any]:
     """Return what :func:`spark_jobs.comparison_page.render_comparison` shows, in values that JSON holds."""
     return {
         "title": f"{as_of:%Y-%m-%d %H:%M}",
@@ -58,7 +58,7 @@ def measure_job_coverage(scores: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def list_jobs(trained: Trained) -> list[dict[str, str]]:
+def list_jobs(trained: TrainingResult) -> list[dict[str, str]]:
     """Return the rows of all jobs, those without new models first."""
     coverage: Mapping[Any, Mapping[Any, float]] = measure_job_coverage(trained.scores.capacity).to_dict("index")
     rows = []

@@ -9,7 +9,7 @@ from include.utc import format_utc
 from models.training.gate import Gate, Verdict
 from spark_jobs.comparison_page import COMPARISON_PAGE
 from spark_jobs.model_store import JOB_TABLE
-from spark_jobs.train.training_data import Inputs
+from spark_jobs.train.training_data import TrainingInputs
 
 COVERAGE_PLOT = "coverage.png"
 CAPACITY_PLOT, RECOVERY_PLOT, FORECAST_PLOT = "capacity_curves.png", "recovery.png", "forecast_scores.png"
@@ -18,7 +18,7 @@ OPERATOR_TABLE, PRIOR_TABLE = "operators.json", "fleet_prior.json"
 
 
 def describe_training(
-    inputs: Inputs,
+    inputs: TrainingInputs,
     training: Training,
     result: Mapping[str, object],
     measured: Mapping[str, float],

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from models.capacity.conformal import LEVELS, Z
-from models.capacity.interval_calibration import Place
+from models.capacity.interval_calibration import SupportRegion
 from models.training.calibration import Residuals, scale_intervals
 from models.training.operator_fits import OperatorFit
 
@@ -29,7 +29,7 @@ def measure_coverage(fitted: Sequence[OperatorFit], residuals: Residuals) -> pd.
     rows = []
     for column, level in enumerate(LEVELS):
         inside = absolute <= (scale[:, column] * Z[column])[place]
-        for name, mine in (("all", place >= 0), *((one.name.lower(), place == one) for one in Place)):
+        for name, mine in (("all", place >= 0), *((one.name.lower(), place == one) for one in SupportRegion)):
             covered = float(inside[mine].mean()) if enough and mine.any() else float("nan")
             rows.append({"place": name, "level": level, "covered": covered, "windows": int(mine.sum())})
     return pd.DataFrame(rows)

@@ -12,13 +12,13 @@ from models.training.job_gate import JobErrors
 from spark_jobs.train.day_windows import JOB
 from spark_jobs.train.gate_criteria import read_column
 from spark_jobs.train.training_events import find_places
-from spark_jobs.train.training_measures import Scores
+from spark_jobs.train.training_measures import TrainingScores
 
 RECOVERY_WEIGHT = LATENCY_WEIGHT = 5.0  # as their tolerances are to that of capacities in gate_criteria
 UNSEEN_WEIGHT = 2.0
 
 
-def list_job_errors(scores: Scores, jobs: Sequence[JobKey]) -> list[JobErrors]:
+def list_job_errors(scores: TrainingScores, jobs: Sequence[JobKey]) -> list[JobErrors]:
     """Return the errors of capacity, recovery and latency, on rows of these jobs.
 
     Coverage is not among them: intervals are calibrated, and judged, for the fleet as a whole.
@@ -56,7 +56,7 @@ def _errors_of(name: str, meaning: str, rows: pd.DataFrame, jobs: Sequence[JobKe
     return JobErrors(name, meaning, job[job >= 0], ours, champion, naive, weight)
 
 
-def drop_jobs(scores: Scores, jobs: Collection[JobKey]) -> Scores:
+def drop_jobs(scores: TrainingScores, jobs: Collection[JobKey]) -> TrainingScores:
     """Return the scores without rows of some jobs: those that have no models of this training."""
     dropped = sorted(jobs)
 
@@ -64,4 +64,4 @@ def drop_jobs(scores: Scores, jobs: Collection[JobKey]) -> Scores:
         return rows[find_places(rows, dropped) < 0]
 
     forward = replace(scores.forward, capacity=rest(scores.forward.capacity), recovery=rest(scores.forward.recovery))
-    return Scores(rest(scores.capacity), rest(scores.latency), scores.recovery, forward)
+    return TrainingScores(rest(scores.capacity), rest(scores.latency), scores.recovery, forward)

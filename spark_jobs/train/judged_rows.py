@@ -8,16 +8,16 @@ import numpy as np
 import pandas as pd
 
 from models.training.job_tests import MeasuredCapacities
-from models.training.train_job import Learnt
+from models.training.train_job import LearnedJob
 from spark_jobs.train.day_windows import JOB, OPERATOR
 
 
-def held_rows(learnt: Sequence[Learnt]) -> pd.DataFrame:
+def held_rows(learnt: Sequence[LearnedJob]) -> pd.DataFrame:
     """Return one row per held-back capacity: OPERATOR columns, ``parallelism``, ``capacity_per_s``, ``idle``."""
     return pd.concat([_rows_of(one, one.tests.held) for one in learnt], ignore_index=True)
 
 
-def hour_rows(learnt: Sequence[Learnt]) -> pd.DataFrame:
+def hour_rows(learnt: Sequence[LearnedJob]) -> pd.DataFrame:
     """Return one row per operator, parallelism and hour ahead of the trial: as held_rows, and ``hour``."""
     parts = [
         _rows_of(one, hours).assign(hour=pd.to_datetime(hours.start_s, unit="s"))
@@ -27,7 +27,7 @@ def hour_rows(learnt: Sequence[Learnt]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def _rows_of(learnt: Learnt, measured: MeasuredCapacities) -> pd.DataFrame:
+def _rows_of(learnt: LearnedJob, measured: MeasuredCapacities) -> pd.DataFrame:
     names = np.array(learnt.tests.operators, object)[measured.operator]
     return pd.DataFrame(
         {
@@ -39,7 +39,7 @@ def _rows_of(learnt: Learnt, measured: MeasuredCapacities) -> pd.DataFrame:
     )
 
 
-def held_window_rows(learnt: Sequence[Learnt]) -> pd.DataFrame:
+def held_window_rows(learnt: Sequence[LearnedJob]) -> pd.DataFrame:
     """Return one row per held-back window of a job: JOB columns, ``utilisation``, ``latency_ms``."""
     parts = [
         pd.DataFrame(

@@ -17,7 +17,7 @@ from models.arrays import Floats
 from models.bundle.fleet_bundle import JobKey
 from models.training.job_tests import measure_sustained
 from models.training.job_windows import KnownOperator, TrainingHistory
-from models.training.train_job import Learnt, learn_job
+from models.training.train_job import LearnedJob, learn_job
 from spark_jobs.packed_objects import PACKED, collect_objects, pack
 from spark_jobs.train.day_windows import JOB, unpack_windows
 from spark_jobs.train.job_tables import read_windows
@@ -44,7 +44,7 @@ class LearnTask:
     operators: Mapping[JobKey, tuple[KnownOperator, ...]]
     spans: Mapping[JobKey, Floats]
 
-    def learn(self, job: JobKey, table: pa.Table) -> tuple[Learnt, Floats]:
+    def learn(self, job: JobKey, table: pa.Table) -> tuple[LearnedJob, Floats]:
         """Return what the windows of one job tell, and the (n,) capacity that was measured after its events."""
         cluster = self.settings.clusters.get(job[0], Cluster())
         operators = self.operators.get(job, ())
@@ -54,7 +54,7 @@ class LearnTask:
         return learnt, measure_sustained(history.windows, spans[:, 0], spans[:, 1])
 
 
-def learn_jobs(observations: DataFrame, task: LearnTask, events: pd.DataFrame) -> tuple[list[Learnt], pd.DataFrame]:
+def learn_jobs(observations: DataFrame, task: LearnTask, events: pd.DataFrame) -> tuple[list[LearnedJob], pd.DataFrame]:
     """Return what is learnt of each job with windows, in the order of their names, and the events.
 
     A job that fails is named in the log and left out.

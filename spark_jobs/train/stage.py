@@ -30,7 +30,7 @@ from spark_jobs.model_store import Champion, ModelStore
 from spark_jobs.timestamps import as_of_slice, timestamp_literal
 from spark_jobs.train import training_data as data
 from spark_jobs.train.forecast_scores import forecast_record
-from spark_jobs.train.train_fleet import Orders, train_fleet
+from spark_jobs.train.train_fleet import ModelPins, train_fleet
 from spark_jobs.train.training_log import RESULT_TAG, log_training
 
 MODEL_FORMAT = 7  # increased when the same rows and settings shall give different models
@@ -52,7 +52,7 @@ def model_version(settings: Settings, hashes: list[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Registry:
+class RegistryState:
     """What was registered before a training.
 
     Attributes:
@@ -71,7 +71,7 @@ class Registry:
         return [f"{'/'.join(job)}: {number}" for job, (number, _) in sorted(self.review.orders.items())]
 
 
-def read_registry(store: ModelStore, as_of: datetime) -> Registry:
+def read_registry(store: ModelStore, as_of: datetime) -> RegistryState:
     """Return what was registered, and let the alias of the champion name what plans use.
 
     What persons set in MLflow is followed where it can be, and said where it cannot.
@@ -79,15 +79,15 @@ def read_registry(store: ModelStore, as_of: datetime) -> Registry:
     champion = store.read_champion()
     if champion.registered is not None:
         store.keep_champion(champion.registered, format_utc(as_of))
-    return Registry(champion, *store.read_orders(champion.registered))
+    return RegistryState(champion, *store.read_orders(champion.registered))
 
 
 def train(
     store: ModelStore,
     lake: Lake,
     settings: Settings,
-    inputs: data.Inputs,
-    known: Registry,
+    inputs: data.TrainingInputs,
+    known: RegistryState,
     *,
     jobs: str | None = None,
 ) -> Run:
@@ -120,7 +120,7 @@ def train(
             champion=None if champion is None else champion.with_names_of(present),
             forecasts=forecasts,
             trained_at=find_trained_at(champion, lake),
-            orders=Orders(known.review.orders, bundles),
+            orders=ModelPins(known.review.orders, bundles),
         )
         log_training(store, inputs, settings, trained, forecasts)
     done = store.find_finished(version)

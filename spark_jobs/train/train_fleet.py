@@ -19,13 +19,13 @@ from models.training.calibration import Residuals, standardise_ahead
 from models.training.fleet_bundle import list_fits
 from models.training.gate import Gate, Verdict, warn_of_errors
 from models.training.job_facts import JobEstimates
-from models.training.job_gate import JobJudgement, ModelChoice, apply_orders, judge_jobs, judge_with_jobs
+from models.training.job_gate import JobVerdict, ModelChoice, apply_orders, judge_jobs, judge_with_jobs
 from models.training.job_tests import find_since
 from models.training.job_windows import KnownOperator
-from models.training.train_job import Learnt, with_intervals
+from models.training.train_job import LearnedJob, with_intervals
 from spark_jobs.session import threads
 from spark_jobs.train import training_data as data
-from spark_jobs.train.build_bundle import Assembled, assemble
+from spark_jobs.train.build_bundle import AssembledBundle, assemble
 from spark_jobs.train.fits import count_batches, fit_capacities
 from spark_jobs.train.forward_scores import ForwardScores, capacity_errors, events_before, score_recoveries_forward
 from spark_jobs.train.gate_criteria import list_criteria
@@ -36,11 +36,11 @@ from spark_jobs.train.judged_rows import held_rows, held_window_rows, hour_rows
 from spark_jobs.train.learn_jobs import LearnTask, learn_jobs
 from spark_jobs.train.recovery_scores import predict_recoveries
 from spark_jobs.train.training_events import list_spans
-from spark_jobs.train.training_measures import Scores, gate_measures, measures
+from spark_jobs.train.training_measures import TrainingScores, gate_measures, measures
 
 
 @dataclass(frozen=True, slots=True)
-class Trained:
+class TrainingResult:
     """Everything about one training, before it is logged.
 
     Attributes:
@@ -55,19 +55,19 @@ class Trained:
         judged: what becomes of every job.
     """
 
-    assembled: Assembled
-    scores: Scores
+    assembled: AssembledBundle
+    scores: TrainingScores
     measured: dict[str, float]
     gate: Gate
     result: dict[str, object]
     coverage: pd.DataFrame
     champion: FleetBundle | None
     bundle: FleetBundle
-    judged: Sequence[JobJudgement]
+    judged: Sequence[JobVerdict]
 
 
 @dataclass(frozen=True, slots=True)
-class Orders:
+class ModelPins:
     """What persons have ordered of single jobs.
 
     Attributes:
@@ -90,7 +90,7 @@ class Trainer:
         batch_count: of operators that are fitted together.
     """
 
-    inputs: data.Inputs
+    inputs: data.TrainingInputs
     settings: Settings
     operators: Mapping[JobKey, tuple[KnownOperator, ...]]
     batch_count: int
@@ -114,7 +114,7 @@ class Trainer:
 
     def fit(
         self, model_version: str, jobs: Sequence[JobEstimates], events: pd.DataFrame, *, leaves_out: bool = True
-    ) -> Assembled:
+    ) -> AssembledBundle:
         """Fit every operator and job and put the bundle together; its capacities' intervals are not calibrated yet.
 
         With ``leaves_out`` curves are also tried on points that were hidden from them.
@@ -124,14 +124,14 @@ class Trainer:
         assembled = assemble(model_version, jobs, fits, events, self.operators)
         return replace(assembled, recoveries=self.predict(assembled.events, jobs, assembled.bundle))
 
-    def finish(self, fitted: Assembled, residuals: Residuals) -> Assembled:
+    def finish(self, fitted: AssembledBundle, residuals: Residuals) -> AssembledBundle:
         """Return the fit with the intervals that its residuals and its events tell."""
         errors = fitted.recoveries.sort_values("started_at")["standardised"].to_numpy(float)
         bundle = with_intervals(fitted.bundle, fitted.fits, residuals, errors)
         return replace(fitted, bundle=replace(bundle, placed=data.placed_operators(self.inputs.graphs)))
 
     def score_forward(
-        self, learnt: Sequence[Learnt], events: pd.DataFrame, champion: FleetBundle | None, since: datetime | None
+        self, learnt: Sequence[LearnedJob], events: pd.DataFrame, champion: FleetBundle | None, since: datetime | None
     ) -> ForwardScores:
         """Train a trial on what came before the last hours and score it, and the champion, on those."""
         if since is None:
@@ -151,16 +151,16 @@ class Trainer:
 
 
 def train_fleet(
-    inputs: data.Inputs,
+    inputs: data.TrainingInputs,
     settings: Settings,
     model_version: str,
-    content: data.Content,
+    content: data.DataSummary,
     *,
     champion: FleetBundle | None,
     forecasts: pd.DataFrame,
     trained_at: datetime | None = None,
-    orders: Orders | None = None,
-) -> Trained:
+    orders: ModelPins | None = None,
+) -> TrainingResult:
     """Fit, score and judge.
 
     Args:
@@ -192,13 +192,13 @@ def train_fleet(
         fitted = trainer.fit(model_version, [one.facts for one in learnt], events)
         forward = ahead.result()
     assembled = trainer.finish(fitted, forward.residuals)
-    scores = Scores(
+    scores = TrainingScores(
         score_capacities(held_rows(learnt), assembled.bundle, champion),
         score_latencies(held_window_rows(learnt), assembled.bundle, champion),
         assembled.recoveries,
         forward,
     )
-    orders = orders or Orders()
+    orders = orders or ModelPins()
     judged = judge_each_job(assembled.bundle, settings, scores, champion, orders)
     gate = judge_fleet(content, settings, scores, forecasts, champion, judged=judged)
     made = choose_models(assembled.bundle, champion, judged, gate, orders)
@@ -223,12 +223,12 @@ def train_fleet(
         "jobs_kept": sum(one != model_version for one in made.versions_of_jobs().values()),
         "jobs_left_out": len(set(assembled.bundle.jobs()) - set(made.jobs())),
     }
-    return Trained(assembled, scores, measured, gate, result, coverage, champion, made, judged)
+    return TrainingResult(assembled, scores, measured, gate, result, coverage, champion, made, judged)
 
 
 def judge_each_job(
-    fitted: FleetBundle, settings: Settings, scores: Scores, champion: FleetBundle | None, orders: Orders
-) -> list[JobJudgement]:
+    fitted: FleetBundle, settings: Settings, scores: TrainingScores, champion: FleetBundle | None, orders: ModelPins
+) -> list[JobVerdict]:
     """Judge every job of a challenger by its own errors, and by what persons have ordered."""
     jobs, theirs = fitted.jobs(), set(champion.jobs()) if champion else set()
     known = np.array([job in theirs for job in jobs], bool)
@@ -237,7 +237,7 @@ def judge_each_job(
 
 
 def choose_models(
-    fitted: FleetBundle, champion: FleetBundle | None, judged: Sequence[JobJudgement], gate: Gate, orders: Orders
+    fitted: FleetBundle, champion: FleetBundle | None, judged: Sequence[JobVerdict], gate: Gate, orders: ModelPins
 ) -> FleetBundle:
     """Return the bundle that is registered.
 
@@ -254,13 +254,13 @@ def choose_models(
 
 
 def judge_fleet(
-    content: data.Content,
+    content: data.DataSummary,
     settings: Settings,
-    scores: Scores,
+    scores: TrainingScores,
     forecasts: pd.DataFrame,
     champion: FleetBundle | None,
     *,
-    judged: Sequence[JobJudgement],
+    judged: Sequence[JobVerdict],
 ) -> Gate:
     """Judge the challenger by everything that plans use, on the jobs that have new models."""
     scores = drop_jobs(scores, {one.job for one in judged if one.choice is not ModelChoice.NEW})

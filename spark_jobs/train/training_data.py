@@ -33,7 +33,7 @@ _OF_GRAPHS = (*OPERATOR, "upstream", "max_parallelism", "vertex_id", "position")
 
 
 @dataclass(frozen=True, slots=True)
-class Inputs:
+class TrainingInputs:
     """Inputs of a training, cut to its look-back; events and graphs are few, and in the driver.
 
     Attributes:
@@ -53,7 +53,7 @@ class Inputs:
     versions: dict[str, int | None]
 
 
-def read_inputs(lake: Lake, as_of: datetime, training: Training, jobs: str | None = None) -> Inputs:
+def read_inputs(lake: Lake, as_of: datetime, training: Training, jobs: str | None = None) -> TrainingInputs:
     """Read what the models learn from; of the jobs that a regular expression matches, where there is one."""
     since, chosen = as_of - timedelta(days=training.lookback_days), is_chosen(jobs)
     observations = read_by_day(lake, read_renames(lake, since, as_of), as_of, training).where(chosen)
@@ -63,7 +63,9 @@ def read_inputs(lake: Lake, as_of: datetime, training: Training, jobs: str | Non
     graphs = from_table(lake.spark, JOB_GRAPHS, newest.select(_OF_GRAPHS)).where(chosen).toArrow()
     versions = {table.name: lake.version(table) for table in (OBSERVATIONS, RESCALES, JOB_GRAPHS)}
     known = events.to_pandas(maps_as_pydicts="strict")
-    return Inputs(as_of, observations, known, graphs.to_pylist(), (hash_rows(events), hash_rows(graphs)), versions)
+    return TrainingInputs(
+        as_of, observations, known, graphs.to_pylist(), (hash_rows(events), hash_rows(graphs)), versions
+    )
 
 
 def read_by_day(lake: Lake, renames: DataFrame | None, as_of: datetime, training: Training) -> DataFrame:
@@ -90,7 +92,7 @@ def read_by_day(lake: Lake, renames: DataFrame | None, as_of: datetime, training
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class DataSummary:
     """What the observations of a training are.
 
     Attributes:
@@ -108,7 +110,7 @@ class Content:
     running: frozenset[tuple[str, str]]
 
 
-def hash_observations(observations: DataFrame, as_of: datetime) -> Content:
+def hash_observations(observations: DataFrame, as_of: datetime) -> DataSummary:
     """Return what the observations are, by one pass over them: a row per job is summed up in the driver."""
     sums = [
         F.sum("rows").alias("rows"),
@@ -120,7 +122,7 @@ def hash_observations(observations: DataFrame, as_of: datetime) -> Content:
     rows = observations.groupBy(*JOB).agg(*sums).collect()
     lately_s = (as_of - RUNS_WITHIN).timestamp()
     count, total = sum(row["rows"] for row in rows), sum(int(row["total"]) for row in rows)
-    return Content(
+    return DataSummary(
         rows=count,
         operators=sum(row["operators"] for row in rows),
         trained_from=min((row["trained_from"] for row in rows), default=None),

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from include.settings import Training
 from models.arrays import Floats, Ints
 from models.bundle.fleet_bundle import JobKey
-from models.training.recovery_fits import RECENT_EVENTS, Events
+from models.training.recovery_fits import RECENT_EVENTS, RecoveryEvents
 
 JOB = ("cluster", "job")
 MEASURED_FOR_S = 3600  # after an event its capacity is measured over so long, or until the next one
@@ -80,13 +80,13 @@ def find_places(rows: pd.DataFrame, names: Sequence[tuple[str, ...]], columns: S
     return np.asarray(index.get_indexer(pd.MultiIndex.from_frame(rows[list(columns)])), np.int64)
 
 
-def list_events(events: pd.DataFrame, jobs: Sequence[JobKey]) -> tuple[pd.DataFrame, Events]:
+def list_events(events: pd.DataFrame, jobs: Sequence[JobKey]) -> tuple[pd.DataFrame, RecoveryEvents]:
     """Return the events of known jobs in order of time, as rows and as arrays."""
     place = find_places(events, jobs)
     known = events.assign(place=place)[place >= 0].sort_values(["started_at", *JOB], ignore_index=True)
     places = known.pop("place").to_numpy(np.int64)
     numbers = {name: known[name].to_numpy(float) for name in ("downtime_s", "checkpoint_age_s", "state_size_bytes")}
-    return known, Events(
+    return known, RecoveryEvents(
         places,
         known["kind"].to_numpy(str),
         known["cause_kind"].to_numpy(str),

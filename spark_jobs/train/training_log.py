@@ -15,7 +15,7 @@ from include.settings import Settings
 from include.stage_names import Stage
 from include.tables import OBSERVATIONS
 from include.version import stage_version
-from models.training.job_gate import JobJudgement, ModelChoice
+from models.training.job_gate import JobVerdict, ModelChoice
 from spark_jobs.comparison_page import COMPARISON_PAGE, COMPARISON_ROWS, render_comparison
 from spark_jobs.model_store import GATE_TAG, JOB_TABLE, NOTE_TAG, ModelStore
 from spark_jobs.train import training_data as data
@@ -37,7 +37,7 @@ from spark_jobs.train.description import (
 from spark_jobs.train.forecast_scores import forecast_figure, forecast_measures
 from spark_jobs.train.gate_plot import gate_figure, gate_table
 from spark_jobs.train.interval_scores import coverage_figure
-from spark_jobs.train.train_fleet import Trained
+from spark_jobs.train.train_fleet import TrainingResult
 from spark_jobs.train.training_plots import (
     capacity_figure,
     latency_figure,
@@ -53,9 +53,9 @@ RESULT_TAG = "tidewise.result"  # the training's row of gold.model_versions as J
 
 def log_training(
     store: ModelStore,
-    inputs: data.Inputs,
+    inputs: data.TrainingInputs,
     settings: Settings,
-    trained: Trained,
+    trained: TrainingResult,
     forecasts: pd.DataFrame,
 ) -> None:
     """Write the open run of a training.
@@ -120,7 +120,7 @@ def log_training(
     store.log_bundle(bundle)
 
 
-def judged_table(judged: Sequence[JobJudgement]) -> pd.DataFrame:
+def judged_table(judged: Sequence[JobVerdict]) -> pd.DataFrame:
     """Return one row per job, those without new models first: whose models it has, and why."""
     columns = ("cluster", "job", "models", "detail", "rows")
     ordered = sorted(judged, key=lambda one: (one.choice is ModelChoice.NEW, one.job))

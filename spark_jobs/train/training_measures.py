@@ -12,7 +12,7 @@ import pandas as pd
 from models.bundle.job_models import CauseKind
 from models.recovery.intervals import is_inside_ahead
 from models.training.gate import Gate
-from spark_jobs.train.build_bundle import Assembled
+from spark_jobs.train.build_bundle import AssembledBundle
 from spark_jobs.train.forward_scores import ForwardScores
 from spark_jobs.train.gate_criteria import busy_or_all
 from spark_jobs.train.recovery_scores import recovery_errors
@@ -21,7 +21,7 @@ NEWEST_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class TrainingScores:
     """Held-back errors: per observation, per window and per event; and those of a trial, forward in time."""
 
     capacity: pd.DataFrame
@@ -30,7 +30,7 @@ class Scores:
     forward: ForwardScores
 
 
-def measures(assembled: Assembled, scores: Scores) -> dict[str, float]:
+def measures(assembled: AssembledBundle, scores: TrainingScores) -> dict[str, float]:
     """Return everything measured, by name; a measure without data is NaN."""
     operators, recovery = assembled.operators, scores.recovery.sort_values("started_at", ignore_index=True)
     capacity = busy_or_all(scores.capacity)

@@ -16,7 +16,7 @@ from controlled_cluster import ControlledCluster, controlled_cluster
 from polled_windows import evaluate, run_for_ten_minutes
 
 from benchmarks.pipeline.made_fleet import CLUSTER, VERTEX, Size, hour_before, job_name, write_fleet
-from fleet.frontier import FILE, Point, PolicyCurve
+from fleet.frontier import FILE, FrontierPoint, PolicyCurve
 from page.app import build_app
 from page.environment import open_source
 from page.visitors import Access, admit_everyone
@@ -98,7 +98,10 @@ def test_what_would_be_sent_is_copied_and_goals_are_drawn(tmp_path: Path, monkey
     settings = tmp_path / "settings.toml"
     settings.write_text("".join(["[paths]\n", *(f'{key} = "{tmp_path / key}"\n' for key in ("lake", "raw", "out"))]))
     monkeypatch.setenv("TIDEWISE_SETTINGS", str(settings))
-    name, goals = f"{CLUSTER}/{job_name(0)}", [Point(one, 100.0 + at, 9.0 - at, 4.0) for at, one in enumerate("abc")]
+    name, goals = (
+        f"{CLUSTER}/{job_name(0)}",
+        [FrontierPoint(one, 100.0 + at, 9.0 - at, 4.0) for at, one in enumerate("abc")],
+    )
     made = {"as_of": "now", "days": 7, "jobs": {name: [asdict(PolicyCurve("programme", "Tidewise", tuple(goals)))]}}
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / FILE).write_text(json.dumps(made))

@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from include.flink.raw_format import Kind
+from include.flink.raw_format import Endpoint
 from include.tables import (
     BRONZE_JOB_EVENTS,
     BRONZE_METRICS,
@@ -88,7 +88,7 @@ def _lost_rows(world: World, lake: Lake) -> Iterator[str]:
             envelope = json.loads(line.content)
             place = (name, envelope["cluster"])
             at, job_id = envelope["observed_at_ms"], envelope["job_id"]
-            if envelope["kind"] == Kind.VERTEX_METRICS:
+            if envelope["kind"] == Endpoint.VERTEX_METRICS:
                 entries = tuple(tuple(one.values()) for one in json.loads(envelope["body"]))
                 times = metrics[*place, job_id, envelope["vertex_id"], at, entries]
             else:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from include.flink.raw_format import Kind
+from include.flink.raw_format import Endpoint
 from tests.spark.raw_builders import (
     SINK,
     SOURCE,
@@ -52,7 +52,7 @@ class FleetJob:
             at = self.start + timedelta(seconds=(step + 1) * POLL_S - 10)
             if step % (3600 // POLL_S) == 0:
                 plan = plan_body(UPSTREAM, self.vertex_ids)["plan"] | {"jid": self.job_id}  # type: ignore[operator]
-                yield at, self._line(at, Kind.PLAN, {"plan": plan})
+                yield at, self._line(at, Endpoint.PLAN, {"plan": plan})
             yield from ((at, line) for line in self._poll(at))
 
     def _poll(self, at: datetime) -> Iterator[str]:
@@ -68,13 +68,13 @@ class FleetJob:
             "timestamps": {"RUNNING": ran_since, "FAILED": 0, "RESTARTING": 0},
             "vertices": vertices,
         }
-        yield self._line(at, Kind.JOB, body)
-        yield self._line(at, Kind.JOB_METRICS, [{"id": "uptime", "value": "7"}])
+        yield self._line(at, Endpoint.JOB, body)
+        yield self._line(at, Endpoint.JOB_METRICS, [{"id": "uptime", "value": "7"}])
         done = at - timedelta(seconds=30)
-        yield self._line(at, Kind.CHECKPOINTS, checkpoints_body(done - timedelta(seconds=2), done))
-        yield self._line(at, Kind.EXCEPTIONS, exceptions_body())
+        yield self._line(at, Endpoint.CHECKPOINTS, checkpoints_body(done - timedelta(seconds=2), done))
+        yield self._line(at, Endpoint.EXCEPTIONS, exceptions_body())
         for vertex, vertex_id in self.vertex_ids.items():
-            yield self._line(at, Kind.VERTEX_METRICS, self._metrics(vertex, at), vertex_id)
+            yield self._line(at, Endpoint.VERTEX_METRICS, self._metrics(vertex, at), vertex_id)
 
     def _metrics(self, vertex: str, at: datetime) -> list[dict[str, object]]:
         ran_s = (at - self.start).total_seconds() + 3600
@@ -86,7 +86,7 @@ class FleetJob:
         result += [metric(f"{name}TimeMsPerSecond", share * parallelism, parallelism) for name, share in shares.items()]
         return [*result, metric("Source__orders.pendingRecords", 20.0)] if vertex == SOURCE else result
 
-    def _line(self, at: datetime, kind: Kind, body: object, vertex_id: str | None = None) -> str:
+    def _line(self, at: datetime, kind: Endpoint, body: object, vertex_id: str | None = None) -> str:
         return record(at, kind, body, cluster=self.cluster, job_id=self.job_id, vertex_id=vertex_id)
 
 

@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from include.flink.raw_format import Kind
+from include.flink.raw_format import Endpoint
 from tests.fuzz import junk
 
 Envelope = dict[str, Any]
@@ -146,7 +146,7 @@ ENVELOPE: dict[str, Mutation] = {
     "envelope: more fields": _of_envelope(lambda random_, envelope: envelope.update(more=random_.choice(junk.VALUES))),
     "envelope: other order": _of_envelope(lambda _, envelope: dict(reversed(envelope.items()))),
     "envelope: cluster": _set("cluster", junk.NAMES),
-    "envelope: kind": _set("kind", [*map(str, Kind), "gossip", "", "JOB"]),
+    "envelope: kind": _set("kind", [*map(str, Endpoint), "gossip", "", "JOB"]),
     "envelope: job id": _set("job_id", junk.IDS),
     "envelope: vertex id": _set("vertex_id", junk.IDS),
     "envelope: time": _set("observed_at_ms", junk.TIMES_MS),

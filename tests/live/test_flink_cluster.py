@@ -16,7 +16,7 @@ from waiting import is_running, wait_until
 from include.flink.client import FlinkRefusedError
 from include.flink.job_states import RESTARTING_STATES
 from include.flink.poller import RestSource
-from include.flink.raw_format import Kind
+from include.flink.raw_format import Endpoint
 from include.metric_sources.collection import collect_for
 from include.settings import Cluster, Paths, Settings
 from lab.local_flink.cluster import free_ports
@@ -32,20 +32,20 @@ def poll(flink):
 
 
 def source_metrics(flink, records):
-    (reply,) = (r for r in records if r.kind == Kind.VERTEX_METRICS and "pendingRecords" in r.endpoint)
+    (reply,) = (r for r in records if r.kind == Endpoint.VERTEX_METRICS and "pendingRecords" in r.endpoint)
     return {entry["id"]: entry for entry in json.loads(reply.body)}
 
 
 def test_a_poll_has_every_kind_as_received(flink_cluster):
     records = poll(flink_cluster)
-    assert {record.kind for record in records} == set(Kind) - {
-        Kind.KAFKA_OFFSETS,
-        Kind.RESCALE,
+    assert {record.kind for record in records} == set(Endpoint) - {
+        Endpoint.KAFKA_OFFSETS,
+        Endpoint.RESCALE,
     }  # the latter from Flink 2.3 on
     assert {record.status for record in records} == {200}
-    job = json.loads(next(record.body for record in records if record.kind == Kind.JOB))
+    job = json.loads(next(record.body for record in records if record.kind == Endpoint.JOB))
     assert {vertex["name"] for vertex in job["vertices"]} == {SOURCE, ENRICH, AGGREGATE, SINK}
-    assert sum(record.kind == Kind.VERTEX_METRICS for record in records) == 4
+    assert sum(record.kind == Endpoint.VERTEX_METRICS for record in records) == 4
 
 
 def test_the_source_owes_by_the_clock(flink_cluster):
@@ -102,7 +102,7 @@ def test_the_job_survives_its_taskmanager_and_replays(flink_cluster):
     wait_until(lambda: not client.running_parallelism(job_id), within_s=40)
     assert client.running_parallelism(job_id) == {}
     outage = poll(flink_cluster)  # whatever Flink says now is recorded
-    assert json.loads(next(r.body for r in outage if r.kind == Kind.JOB))["state"] in {"RESTARTING", "CREATED"}
+    assert json.loads(next(r.body for r in outage if r.kind == Endpoint.JOB))["state"] in {"RESTARTING", "CREATED"}
     flink_cluster.cluster.start_taskmanager()
     client.wait_for_parallelism(job_id, {}, timeout_s=60)
     assert client.job(job_id)["timestamps"]["RUNNING"] > started
@@ -210,5 +210,5 @@ def test_a_recording_ended_early_keeps_what_it_has_and_replaces_nothing(tmp_path
     assert (out / "README.md").read_text() == "the recording before"
     (file,) = partial.rglob("*.jsonl.gz")
     kinds = {json.loads(line)["kind"] for line in gzip.decompress(file.read_bytes()).decode().splitlines()}
-    assert kinds == {str(kind) for kind in set(Kind) - {Kind.KAFKA_OFFSETS, Kind.RESCALE}}
+    assert kinds == {str(kind) for kind in set(Endpoint) - {Endpoint.KAFKA_OFFSETS, Endpoint.RESCALE}}
     assert "ended early" in (partial / "README.md").read_text()

@@ -8,7 +8,7 @@ import pytest
 from local_s3 import BUCKET, s3_environment, s3_server
 
 from include.control.holds import Hold, HoldStore
-from include.control.interventions import Act, Intervention, record_intervention
+from include.control.interventions import Intervention, UserAction, record_intervention
 from include.lake_table import LakeTable
 from include.tables import INTERVENTIONS
 
@@ -30,7 +30,7 @@ def test_a_lake_in_a_bucket_is_backed_up_and_put_back(monkeypatch: pytest.Monkey
         from include.settings import load_settings
 
         lake = load_settings().paths.lake
-        record_intervention(lake, Intervention(AT.timestamp(), Act.HOLD, "live", "anna"))
+        record_intervention(lake, Intervention(AT.timestamp(), UserAction.HOLD, "live", "anna"))
         HoldStore(lake).write(Hold("live", "a fair", "anna", AT.timestamp()))
         to = f"s3://{BUCKET}/backups"
         assert backup.main(["--to", to]) == 0

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from include.flink.raw_format import Kind
+from include.flink.raw_format import Endpoint
 from include.settings import Cluster
 from tests.spark.raw_builders import (
     START,
@@ -78,10 +78,10 @@ class Run:
         }
         if minute - self.first < self.initialising:
             body |= {"state": "INITIALIZING", "vertices": [], "plan": {"jid": "", "nodes": []}}
-        yield self._line(at, Kind.JOB, body)
+        yield self._line(at, Endpoint.JOB, body)
         empty = {"plan": {"jid": "", "name": "", "type": "", "nodes": []}}
         if minute == self.first:
-            yield self._line(at, Kind.PLAN, {"plan": plan} if self.plan_replies else empty)
+            yield self._line(at, Endpoint.PLAN, {"plan": plan} if self.plan_replies else empty)
         if self.restored is not None:
             restored = {"id": 1, "restore_timestamp": ms(began)} if self.restored else None
             saved = {
@@ -91,14 +91,14 @@ class Run:
                 "latest_ack_timestamp": ms(at) - 3000,
             }
             latest = {"completed": None, "savepoint": saved if self.savepoint and ended else None, "restored": restored}
-            yield self._line(at, Kind.CHECKPOINTS, {"counts": {}, "latest": latest, "history": []})
+            yield self._line(at, Endpoint.CHECKPOINTS, {"counts": {}, "latest": latest, "history": []})
         if ended or minute - self.first < self.initialising:
             return
         ran_s = (at - began).total_seconds()
         for one in self.names:
             if self._status(one, minute) == "RUNNING":
                 yield record(
-                    at, Kind.VERTEX_METRICS, self._metrics(one, ran_s), cluster=self.cluster, job_id=self.job_id,
+                    at, Endpoint.VERTEX_METRICS, self._metrics(one, ran_s), cluster=self.cluster, job_id=self.job_id,
                     vertex_id=IDS[one],
                 )  # fmt: skip
 

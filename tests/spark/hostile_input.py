@@ -10,7 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from include.flink.raw_format import Kind, hour_directory
+from include.flink.raw_format import Endpoint, hour_directory
 from include.settings import Cluster
 from tests.spark.raw_builders import (
     HOUR,
@@ -49,7 +49,7 @@ def at(minute: float) -> Any:
 def renamed(line: str, names: dict[str, str | None]) -> str:
     """Give the vertices of a job reply other names; None takes the name away."""
     envelope = json.loads(line)
-    if envelope["kind"] != Kind.JOB:
+    if envelope["kind"] != Endpoint.JOB:
         return line
     body = json.loads(envelope["body"])
     for vertex in body["vertices"]:
@@ -63,7 +63,7 @@ def job_line(cluster: str, minute: float, change: Callable[[dict[str, Any]], obj
     """A job reply at some minute that was changed."""
     body = job_body({SOURCE: 1, WORK: 2, SINK: 1}, START - HOUR, **options)
     change(body)
-    return record(at(minute), Kind.JOB, body, cluster=cluster)
+    return record(at(minute), Endpoint.JOB, body, cluster=cluster)
 
 
 def write_bad_replies(raw: Path) -> None:
@@ -91,17 +91,17 @@ def write_bad_replies(raw: Path) -> None:
         job_line(cluster, 59.91, stamped(RUNNING=1000 * ms(START))),
         job_line(cluster, 59.92, stamped(RUNNING=in_seconds)),
         job_line(cluster, 59.93, stamped(FAILED=year_9999)),
-        record(at(40), Kind.CHECKPOINTS, checkpoints, cluster=cluster),
-        record(at(41), Kind.EXCEPTIONS, failures, cluster=cluster),
+        record(at(40), Endpoint.CHECKPOINTS, checkpoints, cluster=cluster),
+        record(at(41), Endpoint.EXCEPTIONS, failures, cluster=cluster),
         record(
             at(42),
-            Kind.PLAN,
+            Endpoint.PLAN,
             plan_body({SOURCE: [], WORK: [SOURCE], SINK: ["gone"]}, {**VERTEX_IDS, "gone": "9" * 32}),
             cluster=cluster,
         ),
-        record(at(43), Kind.JOB_METRICS, '[{"id":"uptime"}] [1]', cluster=cluster),
-        record(at(44), Kind.JOB, '{"name":"a"}{"name":"b"}', cluster=cluster),
-        record(at(45), Kind.CHECKPOINTS, "[]", cluster=cluster),
+        record(at(43), Endpoint.JOB_METRICS, '[{"id":"uptime"}] [1]', cluster=cluster),
+        record(at(44), Endpoint.JOB, '{"name":"a"}{"name":"b"}', cluster=cluster),
+        record(at(45), Endpoint.CHECKPOINTS, "[]", cluster=cluster),
     ]
     write(raw, START, lines, cluster=cluster)
 

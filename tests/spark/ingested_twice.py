@@ -18,7 +18,7 @@ from pyspark.sql import Row, SparkSession
 
 from benchmarks.pipeline.spark_jobs import count_jobs
 from include import raw_files
-from include.flink.raw_format import Kind, hour_directory
+from include.flink.raw_format import Endpoint, hour_directory
 from include.settings import Cluster, Settings
 from include.stage_names import Stage
 from include.stages import StageRequest
@@ -96,7 +96,7 @@ def write_rescaled_job(raw: Path) -> None:
     write(raw, START, before.hour(START)[:-4], cluster="rescaled")  # its last poll found the job gone
     # One more reply was already cached when the job ran again: what it shows is as old as Flink keeps replies.
     at = after.running_at + timedelta(seconds=1)
-    stale = record(at, Kind.JOB, job_body(before.parallelism, before.running_at), cluster="rescaled")
+    stale = record(at, Endpoint.JOB, job_body(before.parallelism, before.running_at), cluster="rescaled")
     write(raw, second, [*after.hour(second), stale], cluster="rescaled")
 
 
@@ -106,7 +106,7 @@ def bad_lines(job: PolledJob) -> dict[str, list[str]]:
     good = job.vertex_line(WORK, at)
     envelope = json.loads(good)
 
-    def reply(kind: Kind, body: object, vertex_id: str, status: int = 200) -> str:
+    def reply(kind: Endpoint, body: object, vertex_id: str, status: int = 200) -> str:
         return record(at, kind, body, vertex_id=vertex_id, status=status, cluster=job.cluster)
 
     return {
@@ -116,10 +116,10 @@ def bad_lines(job: PolledJob) -> dict[str, list[str]]:
         "unknown_kind": [json.dumps({**envelope, "kind": "gossip"})],
         "bad_id": [
             json.dumps({**envelope, "job_id": "not-hex"}),
-            reply(Kind.JOB_METRICS, job.metrics(WORK, at), VERTEX_IDS[WORK]),
+            reply(Endpoint.JOB_METRICS, job.metrics(WORK, at), VERTEX_IDS[WORK]),
         ],
-        "http_error": [reply(Kind.VERTEX_METRICS, "{}", VERTEX_IDS[WORK], status=404)],
-        "unknown_vertex": [reply(Kind.VERTEX_METRICS, job.metrics(WORK, at), "f" * 32)],
+        "http_error": [reply(Endpoint.VERTEX_METRICS, "{}", VERTEX_IDS[WORK], status=404)],
+        "unknown_vertex": [reply(Endpoint.VERTEX_METRICS, job.metrics(WORK, at), "f" * 32)],
         "clock_jump": [job.vertex_line(WORK, START + timedelta(days=3))],
         "too_late": [job.vertex_line(WORK, START - timedelta(days=3))],
     }

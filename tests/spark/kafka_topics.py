@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from include.flink.raw_format import Kind
+from include.flink.raw_format import Endpoint
 from include.settings import Cluster
 from include.settings.sources import Kafka
 from tests.spark.raw_builders import (
@@ -50,7 +50,7 @@ def offsets(at: datetime, cluster: str, kafka: str, ends: Ends) -> str:
         }
         for topic, values in ends.items()
     ]
-    return record(at, Kind.KAFKA_OFFSETS, {"kafka": kafka, "topics": topics}, cluster=cluster, job_id=None)
+    return record(at, Endpoint.KAFKA_OFFSETS, {"kafka": kafka, "topics": topics}, cluster=cluster, job_id=None)
 
 
 def polls(cluster: str, kafka: str, ends: Callable[[int], Ends], *, shift_ms: int = 0) -> list[str]:
@@ -120,7 +120,7 @@ def lacking(cluster: str) -> Situation:
     for step in range(12):
         at = START + (step + 1) * STEP - timedelta(seconds=20)
         body = {"kafka": "main", "topics": [{"topic": "orders", "partitions": ends(step)}]}
-        lines.append(record(at, Kind.KAFKA_OFFSETS, body, cluster=cluster, job_id=None))
+        lines.append(record(at, Endpoint.KAFKA_OFFSETS, body, cluster=cluster, job_id=None))
     return Situation({"main": {f"orders/{SOURCE}": ("orders",)}}, job_lines(cluster) + lines)
 
 

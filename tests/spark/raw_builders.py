@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from include.flink.raw_format import Kind, RawRecord, hour_directory
+from include.flink.raw_format import Endpoint, RawRecord, hour_directory
 
 JOB_ID = "a" * 32
 SOURCE, WORK, SINK = "Source: orders", "enrich", "sink: Writer"
@@ -32,7 +32,7 @@ def ms(timestamp: datetime) -> int:
 
 def record(
     at: datetime,
-    kind: Kind | str,
+    kind: Endpoint | str,
     body: object,
     *,
     cluster: str = "c5m",
@@ -129,18 +129,18 @@ class PolledJob:
 
     def vertex_line(self, vertex: str, at: datetime, body: object = None) -> str:
         result = self.metrics(vertex, at) if body is None else body
-        return record(at, Kind.VERTEX_METRICS, result, vertex_id=VERTEX_IDS[vertex], cluster=self.cluster)
+        return record(at, Endpoint.VERTEX_METRICS, result, vertex_id=VERTEX_IDS[vertex], cluster=self.cluster)
 
     def poll(self, at: datetime) -> list[str]:
         body = job_body(self.parallelism, self.running_at + (self.ahead or timedelta()))
         if self.ahead is not None:
             body["now"] = ms(at + self.ahead)
-        job = record(at, Kind.JOB, body, cluster=self.cluster)
+        job = record(at, Endpoint.JOB, body, cluster=self.cluster)
         return [job, *(self.vertex_line(vertex, at) for vertex in self.parallelism)]
 
     def hour(self, start: datetime, every_s: int = 300) -> list[str]:
         """Return the lines of one hour, polled 10 s before the end of every step."""
-        lines = [record(start + timedelta(seconds=5), Kind.PLAN, plan_body(), cluster=self.cluster)]
+        lines = [record(start + timedelta(seconds=5), Endpoint.PLAN, plan_body(), cluster=self.cluster)]
         for step in range(3600 // every_s):
             lines += self.poll(start + timedelta(seconds=(step + 1) * every_s - 10))
         return lines

@@ -57,7 +57,7 @@ def assert_same(one: Any, other: Any) -> None:
         assert one == other or (one != one and other != other)  # noqa: PLR0124 - NaN
 
 
-def compare(lake: Lake, settings: Settings) -> data.Content:
+def compare(lake: Lake, settings: Settings) -> data.DataSummary:
     """Days teach the same as their rows; returns what the observations are."""
     inputs = data.read_inputs(lake, LATER, settings.training)
     content = data.hash_observations(inputs.observations, LATER)

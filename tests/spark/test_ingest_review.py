@@ -25,7 +25,7 @@ from models.polling.job_layout import name_operators
 from models.polling.job_replies import Vertex
 from spark_jobs.job_history.operator_names import operators_of
 from spark_jobs.source_inputs.renames import follow_renames, read_renames
-from spark_jobs.source_inputs.source_windows import HistoryFrame
+from spark_jobs.source_inputs.source_windows import HistoryBins
 from tests.spark.hostile_input import (
     BAD_REPLIES,
     HOUR,
@@ -131,7 +131,7 @@ def test_two_jobs_of_one_name_are_kept_apart(ingested: Ingested) -> None:
     assert {row["job"] for row in ingested.rows(JOB_GRAPHS, "twins")} == {"orders (aaaaaaaa)", "orders (bbbbbbbb)"}
 
 
-def count_measured(series: Row, frame: HistoryFrame) -> int:
+def count_measured(series: Row, frame: HistoryBins) -> int:
     """Return of how many windows of a source the demand is known."""
     windows = SourceWindows.of(series["start_s"], series["window_s"], series["demand_per_s"])
     return len(windows.select_measured(frame).start_s)
@@ -154,7 +154,7 @@ def test_a_redeployed_job_keeps_its_name_and_the_history_of_a_renamed_source(ing
     assert renames is not None
     result = {tuple(row) for row in renames.collect()}
     assert result == {("redeployed", "orders", SOURCE, vertex_id, new) for vertex_id in (None, "1" * 32)}
-    frame = HistoryFrame(end.timestamp(), int(START.timestamp()), 300, 2 * WINDOWS)
+    frame = HistoryBins(end.timestamp(), int(START.timestamp()), 300, 2 * WINDOWS)
     history = follow_renames(read_source_loads(ingested.lake, frame), renames)
     (series,) = source_series(history, frame).where("cluster = 'redeployed'").collect()
     assert series["operator"] == new
@@ -220,7 +220,7 @@ def test_what_a_held_up_source_emits_is_not_taken_for_demand(ingested: Ingested)
     assert not any(row["target_is_lower_bound"] for row in others)
     observations = ingested.lake.read(OBSERVATIONS)
     end = START + HOUR
-    frame = HistoryFrame(end.timestamp(), int(START.timestamp()), 300, WINDOWS)
+    frame = HistoryBins(end.timestamp(), int(START.timestamp()), 300, WINDOWS)
     series = source_series(read_source_loads(ingested.lake, frame), frame).collect()
     counted = {row["cluster"]: count_measured(row, frame) for row in series}
     assert (counted["held"], counted["good"]) == (0, WINDOWS - 1)  # the first has no rate

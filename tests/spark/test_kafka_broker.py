@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from local_kafka import running_kafka
 
-from include.flink.raw_format import Kind
+from include.flink.raw_format import Endpoint
 from include.metric_sources.kafka.source import KafkaSource
 from include.settings import Cluster
 from include.settings.sources import Kafka
@@ -92,7 +92,7 @@ def test_demand_is_what_the_producer_counted(spark, settings, lake, tmp_path):
 def test_the_lines_are_what_the_broker_said(produced):
     raw = produced[0]
     lines = [json.loads(line) for path in sorted(Path(raw).rglob("*.gz")) for line in _lines(path)]
-    assert {line["kind"] for line in lines} == {str(Kind.KAFKA_OFFSETS)}
+    assert {line["kind"] for line in lines} == {str(Endpoint.KAFKA_OFFSETS)}
     ends = [
         sum(
             one["end"]

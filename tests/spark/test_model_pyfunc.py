@@ -18,7 +18,7 @@ from models.bundle.fleet_bundle import FleetBundle
 from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
 from models.bundle.merging import merge_jobs
 from models.capacity.conformal import Z
-from models.capacity.interval_calibration import Place, find_places_of, half_widths
+from models.capacity.interval_calibration import SupportRegion, find_places_of, half_widths
 from spark_jobs.model_store import NOTE_TAG, ModelStore
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "models_review.md"
@@ -75,7 +75,7 @@ def test_capacities_intervals_recovery_and_latency_are_those_of_plans(model, job
         half = curve.sd_per_s * half_widths(float(z), curve.tail_ratio)
         np.testing.assert_allclose(result[f"low_{level}_per_s"], curve.mean_per_s - half, rtol=1e-12)
         np.testing.assert_allclose(result[f"high_{level}_per_s"], curve.mean_per_s + half, rtol=1e-12)
-    places = [Place(one).name.lower() for one in find_places_of(curve.parallelism, curve.observed)]
+    places = [SupportRegion(one).name.lower() for one in find_places_of(curve.parallelism, curve.observed)]
     assert result["place"].tolist() == places
     assert set(places) == {"seen", "between", "beyond"}
     for kind in ("rescale", "restart"):

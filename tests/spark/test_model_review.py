@@ -22,12 +22,12 @@ from models.bundle.fleet_bundle import FleetBundle
 from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel
 from models.recovery.recovery_model import UNTRAINED
 from models.training.gate import Gate, Verdict
-from models.training.job_gate import JobJudgement, ModelChoice, apply_orders
+from models.training.job_gate import JobVerdict, ModelChoice, apply_orders
 from models.training.model_review import PINNED_TAG, REJECTED_TAG
-from spark_jobs.model_acts import ActRefusedError, ModelActs
+from spark_jobs.model_acts import ActRefusedError, ModelReview
 from spark_jobs.model_store import ModelStore
 from spark_jobs.train.stage import promote, read_registry
-from spark_jobs.train.train_fleet import Orders, choose_models
+from spark_jobs.train.train_fleet import ModelPins, choose_models
 
 FIRST_NIGHT = datetime(2026, 11, 20, 2, tzinfo=UTC)
 ORDERS, RIDES = ("eu", "orders"), ("eu", "rides")
@@ -46,7 +46,7 @@ class Deployment:
 
     def __init__(self, mlflow_settings: Mlflow) -> None:
         self.store = ModelStore(mlflow_settings)
-        self.acts = ModelActs(self.store, "kim", AT, "the sink was slow")
+        self.acts = ModelReview(self.store, "kim", AT, "the sink was slow")
         self._nights = count()
 
     def train(self, verdict: Verdict = Verdict.PASSED, worse: tuple[str, str] | None = None) -> str:
@@ -56,10 +56,10 @@ class Deployment:
         known = read_registry(self.store, as_of)
         fitted = bundle(f"night-{night}", 100.0 + night)
         judged = [
-            JobJudgement(job, ModelChoice.KEPT if job == worse else ModelChoice.NEW, is_worse=job == worse)
+            JobVerdict(job, ModelChoice.KEPT if job == worse else ModelChoice.NEW, is_worse=job == worse)
             for job in fitted.jobs()
         ]
-        orders = Orders(known.review.orders, known.bundles)
+        orders = ModelPins(known.review.orders, known.bundles)
         judged = apply_orders(judged, orders.sources)
         before = known.champion.registered
         gate = Gate(verdict if before else Verdict.FIRST, "", 50, ())

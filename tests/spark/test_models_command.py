@@ -15,7 +15,7 @@ from page_commands import find_commands, read_page
 
 from benchmarks.pipeline.packed_models import pack_models
 from cli import models as command
-from include.control.interventions import Act
+from include.control.interventions import UserAction
 from include.lake_table import LakeTable
 from include.settings import load_settings
 from include.tables import INTERVENTIONS, MODEL_JOBS, MODEL_VERSIONS
@@ -112,8 +112,8 @@ def test_the_five_commands_of_the_document(out: Path, capsys, monkeypatch) -> No
     assert "rejected by kim" in ask(capsys, out, "list")[1]
     done = LakeTable(settings.paths.lake, INTERVENTIONS).read(("act", "scope", "by", "reason"), *EVER).to_pylist()
     assert sorted((one["act"], one["scope"], one["by"], one["reason"]) for one in done) == [
-        (Act.REJECT_MODEL, "eu/orders", "kim", "too slow since Friday"),
-        (Act.ROLL_BACK_MODEL, "all", "kim", "night of the outage"),
+        (UserAction.REJECT_MODEL, "eu/orders", "kim", "too slow since Friday"),
+        (UserAction.ROLL_BACK_MODEL, "all", "kim", "night of the outage"),
     ]
 
 

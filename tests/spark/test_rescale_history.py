@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import Row
 from pyspark.sql import functions as F
 
-from include.flink.raw_format import Kind
+from include.flink.raw_format import Endpoint
 from include.tables import BRONZE_JOB_EVENTS, RESCALES
 from tests.spark.raw_builders import JOB_ID, WORK
 from tests.spark.situations import Situations
@@ -62,7 +62,9 @@ def test_where_flink_tells_no_completed_rescale_the_last_reply_dates_it(situatio
 def test_replies_are_kept_whole(situations: Situations) -> None:
     for cluster, replies in SITUATIONS.items():
         retained = (
-            situations.select(BRONZE_JOB_EVENTS, cluster).where(F.col("kind") == Kind.RESCALE).orderBy("observed_at")
+            situations.select(BRONZE_JOB_EVENTS, cluster)
+            .where(F.col("kind") == Endpoint.RESCALE)
+            .orderBy("observed_at")
         )
         assert [json.loads(row["body"]) for row in retained.collect()] == replies
         assert situations.reasons(cluster) == {}

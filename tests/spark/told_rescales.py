@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from include.flink.raw_format import Kind
+from include.flink.raw_format import Endpoint
 from include.settings import Cluster
 from tests.spark.raw_builders import (
     START,
@@ -108,12 +108,12 @@ def write_rescales(raw: Path) -> dict[str, Cluster]:
         )
         asked = RUNNING + timedelta(seconds=30)
         lines = [
-            record(asked + timedelta(milliseconds=place), Kind.RESCALE, reply, cluster=cluster)
+            record(asked + timedelta(milliseconds=place), Endpoint.RESCALE, reply, cluster=cluster)
             for place, reply in enumerate(replies)
         ]
         if is_failure:
             lost = exceptions_body((FAILED, "TaskManager with id tm-1 is no longer reachable"))
-            lines.append(record(asked, Kind.EXCEPTIONS, lost, cluster=cluster))
+            lines.append(record(asked, Endpoint.EXCEPTIONS, lost, cluster=cluster))
         lines += [*before.hour(START)[:25], *after.hour(START)[25:]]  # six polls before the stop, six after it
         write(raw, START, lines, cluster=cluster)
     return {name: Cluster(window_s=300) for name in SITUATIONS}

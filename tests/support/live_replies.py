@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from include.flink.raw_format import Kind, RawRecord
+from include.flink.raw_format import Endpoint, RawRecord
 
 T0_S = 1_795_000_200  # on a window of five minutes
 SOURCE, WORK = "Source: orders", "enrich"
@@ -56,7 +56,7 @@ class Job:
         return {"name": self.name, "state": state, "timestamps": times, "vertices": vertices, **others}
 
     def job(self, second: float, **options: Any) -> RawRecord:
-        return self.record(second, Kind.JOB, self.body(**options))
+        return self.record(second, Endpoint.JOB, self.body(**options))
 
     def plan(self, second: float) -> RawRecord:
         names = list(self.vertices)
@@ -64,13 +64,13 @@ class Job:
             {"id": self.vertices[name], **({"inputs": [{"id": self.vertices[names[place - 1]]}]} if place else {})}
             for place, name in enumerate(names)
         ]
-        return self.record(second, Kind.PLAN, {"plan": {"nodes": nodes[::-1]}})
+        return self.record(second, Endpoint.PLAN, {"plan": {"nodes": nodes[::-1]}})
 
     def metrics(self, second: float, operator: str = WORK, **values: Any) -> RawRecord:
         """Return metrics by the short names of ``METRICS``, or by Flink's."""
         p = self.parallelism[operator]
         result = [metric(METRICS.get(name, (name,))[0], value, p) for name, value in values.items()]
-        return self.record(second, Kind.VERTEX_METRICS, result, self.vertices[operator])
+        return self.record(second, Endpoint.VERTEX_METRICS, result, self.vertices[operator])
 
     def start(self) -> list[RawRecord]:
         """Return what names the job, shortly before ``T0_S``."""

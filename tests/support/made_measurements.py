@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from include.flink.raw_format import RawRecord
-from include.metric_sources.prometheus.client import Grid
-from include.metric_sources.prometheus.graphs import GraphBook
+from include.metric_sources.prometheus.client import QueryRange
+from include.metric_sources.prometheus.graphs import GraphRegistry
 from include.metric_sources.prometheus.measurements import ClusterMeasurements, JobMeasurements
 from include.metric_sources.prometheus.replies import ReplyWriter
 from include.metric_sources.prometheus.targets import Target
@@ -19,8 +19,8 @@ NAMES = {SOURCE: "Source:_orders", WORK: "enrich"}
 T0, STEP_S = 1_795_000_000 - 1_795_000_000 % 3600, 10
 
 
-def grid(steps: int) -> Grid:
-    return Grid(T0, T0 + (steps - 1) * STEP_S, STEP_S)
+def grid(steps: int) -> QueryRange:
+    return QueryRange(T0, T0 + (steps - 1) * STEP_S, STEP_S)
 
 
 def manager(steps: int, running_s: list[float | None], restarts: list[int] | None = None, **metrics: Any) -> Target:
@@ -42,12 +42,17 @@ def subtask(
 
 
 def write(
-    managers: list[Target], tasks: dict[str, list[Target]], steps: int, *, book: GraphBook | None = None, **options: Any
+    managers: list[Target],
+    tasks: dict[str, list[Target]],
+    steps: int,
+    *,
+    book: GraphRegistry | None = None,
+    **options: Any,
 ) -> list[RawRecord]:
     """The raw lines of the job."""
     known = options.pop("known", {})
     job = JobMeasurements(JOB, "my_orders", managers, tasks)
-    made = ReplyWriter("c", book or GraphBook(), **{"max_age_s": 15.0, **options})
+    made = ReplyWriter("c", book or GraphRegistry(), **{"max_age_s": 15.0, **options})
     return list(made.write(ClusterMeasurements(grid(steps), {JOB: job}, {}), 0, 10**15, known))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from controller.evaluation.evaluate_job import evaluate
 from controller.view.job_view import EvaluationState, JobView
-from include.flink.raw_format import Kind, RawRecord
+from include.flink.raw_format import Endpoint, RawRecord
 from include.settings import Settings
 from lab.simulation.fleet import pack
 from lab.simulation.rest.job_timeline import Origin
@@ -77,7 +77,7 @@ class SimulatedJob:
 
     def _read(self, line: str) -> RawRecord:
         record = RawRecord(**json.loads(line))
-        if self.shows_backlog or record.kind != Kind.VERTEX_METRICS:
+        if self.shows_backlog or record.kind != Endpoint.VERTEX_METRICS:
             return record
         retained = [one for one in json.loads(record.body) if not one["id"].endswith("pendingRecords")]
         return replace(record, body=json.dumps(retained))

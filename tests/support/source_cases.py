@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import count
 
-from include.flink.raw_format import Kind, RawRecord
+from include.flink.raw_format import Endpoint, RawRecord
 
 EVERY_S = 20
 CLUSTER = "cases"
@@ -180,7 +180,7 @@ def _poll(
     at_ms = round(1000 * (start + timedelta(seconds=second + 5)).timestamp())
     running_ms = round(1000 * (start - timedelta(hours=1)).timestamp())
 
-    def record(kind: Kind, body: object, vertex_id: str | None = None) -> RawRecord:
+    def record(kind: Endpoint, body: object, vertex_id: str | None = None) -> RawRecord:
         return RawRecord(at_ms, CLUSTER, str(kind), f"/{kind}", job_id, vertex_id, 200, json.dumps(body))
 
     shown = [
@@ -189,13 +189,13 @@ def _poll(
         for one in vertices
     ]  # fmt: skip
     times = {"RUNNING": running_ms}
-    yield record(Kind.JOB, {"jid": job_id, "name": job, "state": "RUNNING", "timestamps": times, "vertices": shown})
+    yield record(Endpoint.JOB, {"jid": job_id, "name": job, "state": "RUNNING", "timestamps": times, "vertices": shown})
     if not second:
         nodes = [
             {"id": ids[one.name], **({"inputs": [{"id": ids[name], "ship_strategy": "HASH"} for name in one.inputs]}
                                      if one.inputs else {})}
             for one in vertices
         ]  # fmt: skip
-        yield record(Kind.PLAN, {"plan": {"jid": job_id, "name": job, "nodes": nodes}})
+        yield record(Endpoint.PLAN, {"plan": {"jid": job_id, "name": job, "nodes": nodes}})
     for one in vertices:
-        yield record(Kind.VERTEX_METRICS, one.metrics(3600.0 + second, second), ids[one.name])
+        yield record(Endpoint.VERTEX_METRICS, one.metrics(3600.0 + second, second), ids[one.name])

@@ -14,7 +14,7 @@ from small_world import World
 from include.flink.poller import RestSource
 from include.flink.raw_format import RawRecord, hour_directory, write_lines
 from include.metric_sources.prometheus.client import PrometheusClient
-from include.metric_sources.prometheus.graphs import GraphBook
+from include.metric_sources.prometheus.graphs import GraphRegistry
 from include.metric_sources.prometheus.known_runs import read_runs
 from include.metric_sources.prometheus.source import LivePrometheusSource, PrometheusSource
 from include.settings.clusters import Cluster
@@ -54,7 +54,7 @@ def record(
     server = Prometheus(url=prometheus, step_s=pace.step_s, max_sample_age_s=2 * pace.step_s)
     settings = Cluster(window_s=pace.window_s, prometheus=server, rest_url=cluster.rest_url, poll_every_s=1)
     live = LivePrometheusSource(
-        PrometheusClient(LIVE, server), LIVE, settings, GraphBook(cluster.client), clock=time.time, raw_root=raw
+        PrometheusClient(LIVE, server), LIVE, settings, GraphRegistry(cluster.client), clock=time.time, raw_root=raw
     )
     rest = RestSource(cluster.client, REST, time.time)
     result: list[RawRecord] = []

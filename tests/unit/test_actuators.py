@@ -7,7 +7,7 @@ from flink_server import FakeJob, FlinkServer, serving
 from pydantic import ValidationError
 
 from controller.actuators.actuator import RequestRefusedError, RequestUnknownError
-from controller.actuators.choose_actuator import ObservingActuator, choose_terms, open_cluster_actuator
+from controller.actuators.choose_actuator import ReadOnlyActuator, choose_terms, open_cluster_actuator
 from controller.actuators.flink_actuator import FlinkActuator
 from controller.actuators.guide_actuator import GuideActuator, express_as_least
 from controller.actuators.operator_actuator import OperatorActuator
@@ -50,7 +50,7 @@ def test_without_a_choice_requests_go_to_flinks_rest_api(server):
 
 def test_none_observes_and_sends_nothing(server):
     actuator = open_cluster_actuator(settings_of(server, actuator="none"), "prod")
-    assert isinstance(actuator, ObservingActuator)
+    assert isinstance(actuator, ReadOnlyActuator)
     assert actuator.observe(JOB).job_id == actuator.observe_all([JOB])[JOB].job_id == "a" * 32
     before = dict(server.jobs[0].requested)
     with pytest.raises(RequestRefusedError, match="none"):

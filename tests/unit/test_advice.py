@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fleet.frontier import Point, PolicyCurve
+from fleet.frontier import FrontierPoint, PolicyCurve
 from include.domain.graph import JobGraph, Operator
 from include.policy_catalogue import WITHOUT_PLANS
 from include.settings import Advise, Backtest, Settings
@@ -179,10 +179,10 @@ def test_a_frontier_has_the_named_goals_and_the_headroom_of_others():
 
 def test_jobs_are_summed_over_the_points_that_all_have():
     def curve(*labels: str) -> PolicyCurve:
-        return PolicyCurve("programme", "Tidewise", tuple(Point(one, 10.0, 2.0, 1.0) for one in labels))
+        return PolicyCurve("programme", "Tidewise", tuple(FrontierPoint(one, 10.0, 2.0, 1.0) for one in labels))
 
     assert sum_curves([[curve("cheap", "on_time")], [curve("cheap")]]) == (
-        PolicyCurve("programme", "Tidewise", (Point("cheap", 20.0, 4.0, 2.0),)),
+        PolicyCurve("programme", "Tidewise", (FrontierPoint("cheap", 20.0, 4.0, 2.0),)),
     )
     assert sum_curves([[curve("cheap")], [curve("on_time")]]) == sum_curves([]) == ()
 

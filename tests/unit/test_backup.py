@@ -22,7 +22,7 @@ from include.backup.registry_copy import put_registry_back
 from include.backup.table_copy import check_table, copy_table, put_back
 from include.backup.take_backup import take_backup
 from include.control.holds import Hold, HoldStore
-from include.control.interventions import Act, Intervention, record_intervention
+from include.control.interventions import Intervention, UserAction, record_intervention
 from include.control.pins import PersonalPin, PinStore
 from include.lake_table import LakeTable
 from include.place import NameRefusedError
@@ -50,7 +50,7 @@ def settings_of(root: Path) -> Settings:
 
 def note(root: Path, count: int = 1) -> None:
     for number in range(count):
-        record_intervention(str(root / "lake"), Intervention(NOW.timestamp() + number, Act.HOLD, "all", "anna"))
+        record_intervention(str(root / "lake"), Intervention(NOW.timestamp() + number, UserAction.HOLD, "all", "anna"))
 
 
 def remember(root: Path, **columns: Any) -> None:

@@ -10,7 +10,7 @@ from benchmarks.pipeline.packed_models import pack_models
 from lab.replay.train_alone import fit_jobs
 from models.bundle.fleet_bundle import FleetBundle, JobKey
 from models.bundle.job_models import LatencyModel
-from models.capacity.interval_calibration import Place
+from models.capacity.interval_calibration import SupportRegion
 from models.training.job_facts import JobEstimates
 from models.training.job_windows import KnownOperator
 from models.training.operator_fits import OperatorPoints, fit_operators
@@ -71,7 +71,7 @@ def test_a_batch_gives_one_fit_per_operator(batch: list[OperatorPoints]) -> None
     assert result[0].observed.tolist() == [1, 2, 3, 6, 12]
     assert [bool(np.isnan(one.length_scale)) for one in result] == [False, True, False]
     assert [len(one.left_out) for one in result] == [3, 0, 2]  # ends stay, and what is left has two points
-    assert result[0].left_out_place.tolist() == [Place.BETWEEN, Place.BETWEEN, Place.BEYOND]
+    assert result[0].left_out_place.tolist() == [SupportRegion.BETWEEN, SupportRegion.BETWEEN, SupportRegion.BEYOND]
 
 
 def test_one_operator_that_fails_spoils_no_other(batch: list[OperatorPoints]) -> None:

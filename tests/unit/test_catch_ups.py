@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from models.observing.catch_ups import Effects, EventSpan, SourcePolls, find_effects
+from models.observing.catch_ups import EffectWindow, SourcePolls, StopEffects, find_effects
 
-SPAN = EventSpan(started_ms=35_000, running_ms=205_000, until_ms=3_600_000, window_s=300, longest_gap_s=600.0)
+SPAN = EffectWindow(started_ms=35_000, running_ms=205_000, until_ms=3_600_000, window_s=300, longest_gap_s=600.0)
 NAN = math.nan
 
 
@@ -98,4 +98,4 @@ def test_a_job_that_was_not_seen_running_has_a_load_before_alone():
 
 def test_without_polls_nothing_is_known():
     assert find_effects(replace(SPAN, until_ms=0), {"big": polls(*BIG)}, 5.0).caught_up_ms is None
-    assert find_effects(SPAN, {}, 5.0).source_load_per_s == Effects().source_load_per_s == {}
+    assert find_effects(SPAN, {}, 5.0).source_load_per_s == StopEffects().source_load_per_s == {}

@@ -12,12 +12,12 @@ import numpy as np
 import pandas as pd
 
 from models.training.gate import compare, judge
-from models.training.job_gate import JobJudgement, ModelChoice
+from models.training.job_gate import JobVerdict, ModelChoice
 from spark_jobs.comparison_page import render_comparison
 from spark_jobs.train.comparison_rows import describe_criterion, list_comparison, measure_job_coverage
 from spark_jobs.train.forward_scores import ForwardScores
-from spark_jobs.train.train_fleet import Trained
-from spark_jobs.train.training_measures import Scores
+from spark_jobs.train.train_fleet import TrainingResult
+from spark_jobs.train.training_measures import TrainingScores
 
 ERRORS = np.full(50, 0.0163)
 JOB, OTHER = ("eu", "<b>orders"), ("eu", "rides")
@@ -43,10 +43,10 @@ SCORES = pd.concat(
 def rows() -> dict[str, Any]:
     """What a training logs, as it is read again."""
     gate = judge([criterion(0.0163, 0.0170)], has_champion=True, champion_knows=2)
-    judged = [JobJudgement(JOB, ModelChoice.NEW), JobJudgement(OTHER, ModelChoice.KEPT, "worse: 30.0%", is_worse=True)]
-    scores = Scores(SCORES, pd.DataFrame(), pd.DataFrame(), ForwardScores.none())
+    judged = [JobVerdict(JOB, ModelChoice.NEW), JobVerdict(OTHER, ModelChoice.KEPT, "worse: 30.0%", is_worse=True)]
+    scores = TrainingScores(SCORES, pd.DataFrame(), pd.DataFrame(), ForwardScores.none())
     result = {"model_version": "m1", "champion_before": "m0"}
-    trained = Trained(None, scores, {}, gate, result, pd.DataFrame(), None, None, judged)  # type: ignore[arg-type]
+    trained = TrainingResult(None, scores, {}, gate, result, pd.DataFrame(), None, None, judged)  # type: ignore[arg-type]
     return json.loads(json.dumps(list_comparison(trained, datetime(2026, 11, 20, 2, tzinfo=UTC)), allow_nan=False))
 
 

@@ -15,7 +15,7 @@ from cli.arguments import CommandParser
 from cli.doctor import __main__ as doctor
 from cli.doctor import settings_file
 from cli.doctor.brokers import check_brokers
-from cli.doctor.checkup import Extent, _run, run_checks
+from cli.doctor.checkup import CheckOptions, _run, run_checks
 from cli.doctor.findings import Finding, Level, error, hide_credentials, list_names, warning
 from cli.doctor.machine import check_disk, check_interpreter, check_jars, check_java, check_shared_libraries
 from include.settings import SETTINGS_FILE_VARIABLE, Paths, Settings, Spark, check_settings
@@ -207,7 +207,7 @@ def test_brokers():
 def test_findings_follow_the_order_of_the_parts(file):
     file.write_text("")
     observed = []
-    findings = run_checks(Extent(with_airflow=False), lambda name, _: observed.append(name))
+    findings = run_checks(CheckOptions(with_airflow=False), lambda name, _: observed.append(name))
     parts = list(dict.fromkeys(one.part for one in findings))
     assert parts == ["Python", "Java", "settings", "Spark", "disk", "lake", "tables", "MLflow"]
     assert observed[0] == "machine"

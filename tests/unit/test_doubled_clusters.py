@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pretended_prometheus import T0, World, pretended_prometheus
 
-from include.metric_sources.prometheus.client import Grid, PrometheusClient, PrometheusError
+from include.metric_sources.prometheus.client import PrometheusClient, PrometheusError, QueryRange
 from include.metric_sources.prometheus.measurements import ClusterMeasurements, fetch
 from include.settings import Settings, SettingsError, check_settings
 from include.settings.sources import Prometheus
@@ -37,7 +37,7 @@ def ask(world: World, *matchers: str) -> ClusterMeasurements:
         server = Prometheus(url=url, matchers=matchers)
         client = PrometheusClient("c", server, sleep=lambda _: None)
         try:
-            return fetch(client, server, Grid(T0, T0 + 1800, server.step_s))
+            return fetch(client, server, QueryRange(T0, T0 + 1800, server.step_s))
         finally:
             client.close()
 

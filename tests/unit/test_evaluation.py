@@ -11,7 +11,7 @@ import pytest
 from controller.evaluation.evaluate_job import evaluate
 from controller.evaluation.form_intention import form_intention
 from controller.view.job_view import ActiveTarget, EvaluationState, JobView, name_step, take_snapshot
-from controller.view.plan_rows import JobPlan, LoadBand, Remembered
+from controller.view.plan_rows import JobPlan, LoadBand, PolicyMemory
 from include.domain.graph import JobGraph, Operator
 from include.settings import Planner, Settings
 from include.tables.plan_row import PlanRow
@@ -114,8 +114,8 @@ def planned(*due: PendingStep, **known: Any) -> dict[str, Any]:
     return {"plan": plan(*[step(one) for one in due]), "left": left(due=due, **known)}
 
 
-def left(**known: Any) -> Remembered:
-    return Remembered("planner", dump(ControllerMemory(**{"planned": True} | known)))
+def left(**known: Any) -> PolicyMemory:
+    return PolicyMemory("planner", dump(ControllerMemory(**{"planned": True} | known)))
 
 
 def kept(**known: Any) -> EvaluationState:
@@ -266,14 +266,14 @@ def test_a_policy_that_reacts_decides_at_the_evaluation_whatever_its_plan_says()
 def test_of_a_job_that_is_not_seen_to_run_a_policy_that_reacts_wants_nothing(known: dict[str, Any]) -> None:
     settings = SETTINGS.model_copy(update={"planner": Planner(policy="reactive")})
     given = {"observations": windows(500.0), "plan": plan(step(FALL)), **known}
-    before = EvaluationState(remembered=Remembered("reactive", dump(ReactiveMemory())))
+    before = EvaluationState(remembered=PolicyMemory("reactive", dump(ReactiveMemory())))
     met = evaluate(view(**given), before, settings, NOW_S)
     assert met.standing is None
     assert met.remembered == before.remembered
 
 
-@pytest.mark.parametrize("memory", [Remembered("ds2", "of another policy"), Remembered("reactive", "{")])
-def test_a_policy_begins_anew_after_another_or_with_a_memory_that_cannot_be_read(memory: Remembered) -> None:
+@pytest.mark.parametrize("memory", [PolicyMemory("ds2", "of another policy"), PolicyMemory("reactive", "{")])
+def test_a_policy_begins_anew_after_another_or_with_a_memory_that_cannot_be_read(memory: PolicyMemory) -> None:
     settings = SETTINGS.model_copy(update={"planner": Planner(policy="reactive")})
     met = evaluate(view(seen=seen(), observations=windows(500.0)), EvaluationState(remembered=memory), settings, NOW_S)
     assert met.standing is not None
@@ -285,7 +285,7 @@ def test_a_policy_that_fails_leaves_the_job_alone(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr("models.hosting.host.build_live_situation", fail)
     settings = SETTINGS.model_copy(update={"planner": Planner(policy="reactive")})
-    before = EvaluationState(remembered=Remembered("reactive", dump(ReactiveMemory())))
+    before = EvaluationState(remembered=PolicyMemory("reactive", dump(ReactiveMemory())))
     met = evaluate(view(seen=seen(), observations=windows(500.0)), before, settings, NOW_S)
     assert met.standing is None
     assert met.remembered == before.remembered
@@ -400,5 +400,5 @@ def test_a_memory_that_cannot_be_read_is_told(caplog: pytest.LogCaptureFixture) 
     known = view(seen=seen(), observations=windows(500.0))
     evaluate(known, EvaluationState(), settings, NOW_S)
     assert not caplog.records
-    evaluate(known, EvaluationState(remembered=Remembered("reactive", "no memory")), settings, NOW_S)
+    evaluate(known, EvaluationState(remembered=PolicyMemory("reactive", "no memory")), settings, NOW_S)
     assert [one.levelname for one in caplog.records] == ["WARNING"]

@@ -10,7 +10,7 @@ import pytest
 
 from controller.evaluation.evaluate_job import evaluate
 from controller.view.job_view import EvaluationState
-from controller.view.plan_rows import Remembered
+from controller.view.plan_rows import PolicyMemory
 from include.settings import Planner, Settings, check_settings
 from lab.policies.baselines.reactive import ReactiveMemory, Recommendation
 from lab.policies.conttune.tuning_loop import Memory as TuningMemory
@@ -48,8 +48,8 @@ def wanted_of(state: EvaluationState) -> dict[str, int]:
     return dict(state.standing.wanted)
 
 
-def remember(policy: str, memory: Any) -> Remembered:
-    return Remembered(policy, store(policy, memory) or "")
+def remember(policy: str, memory: Any) -> PolicyMemory:
+    return PolicyMemory(policy, store(policy, memory) or "")
 
 
 def short_of(load_per_s: float, share: float) -> Observations:

@@ -10,7 +10,7 @@ import pytest
 from live_replies import SOURCE, T0_S, WORK, Job
 
 from controller.view.fleet_view import FleetView, FleetViewer
-from controller.view.plan_rows import GraphOperator, JobGraphRow, JobPlan, PlanMemory, Remembered
+from controller.view.plan_rows import GraphOperator, JobGraphRow, JobPlan, PlanMemory, PolicyMemory
 from include.domain.operator_matching import PlacedOperator
 from models.polling.poll_history import PollHistory
 from tests.unit.test_evaluation import plan, step
@@ -122,7 +122,7 @@ def test_a_job_that_is_not_polled_has_what_planning_left() -> None:
     plans = WrittenPlans({ORDERS: plan(step())}, {ORDERS: PlanMemory(T0_S, "planner", MEMORY)}, {ORDERS: GRAPH})
     (job,) = look(plans).jobs.values()
     assert (job.seen, job.observations, job.plan) == (None, None, plan(step()))
-    assert job.left == Remembered("planner", MEMORY)
+    assert job.left == PolicyMemory("planner", MEMORY)
     assert job.graph is not None
     assert job.graph.names == ("as ingested",)
 
@@ -149,7 +149,7 @@ def test_memories_and_graphs_are_read_again_when_they_were_written_again_and_els
     other = replace(GRAPH, operators=(replace(GRAPH.operators[0], name="another"),))
     plans.memories, plans.graphs = {ORDERS: PlanMemory(T0_S, "planner", "{}\n")}, {ORDERS: other}
     third = viewer.take(T0_S).jobs[ORDERS]
-    assert third.left == Remembered("planner", "{}\n")
+    assert third.left == PolicyMemory("planner", "{}\n")
     assert third.graph is not None
     assert third.graph.names == ("another",)
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from include.flink.endpoints import AGGREGATES
-from include.flink.raw_format import Kind, RawRecord
+from include.flink.raw_format import Endpoint, RawRecord
 from include.utc import IntervalError
 from lab.commands.history import RECOVERY_S, HistoryRequest, main, write_history
 from lab.commands.simulated_jobs import load_simulated_jobs
@@ -48,7 +48,7 @@ def records(raw: Path) -> list[RawRecord]:
     return result
 
 
-def bodies(records: list[RawRecord], kind: Kind) -> list[tuple[RawRecord, Any]]:
+def bodies(records: list[RawRecord], kind: Endpoint) -> list[tuple[RawRecord, Any]]:
     return [(record, json.loads(record.body)) for record in records if record.kind == kind]
 
 
@@ -106,35 +106,35 @@ def test_a_shorter_history_leaves_nothing_of_the_longer_one(tmp_path: Path) -> N
 
 def test_replies_have_flinks_fields(records: list[RawRecord]) -> None:
     fields = {
-        Kind.JOB: {"jid", "name", "state", "start-time", "now", "timestamps", "vertices", "status-counts"},
-        Kind.PLAN: {"plan"},
-        Kind.CHECKPOINTS: {"counts", "summary", "latest", "history"},
-        Kind.EXCEPTIONS: {"root-exception", "timestamp", "exceptionHistory"},
-        Kind.OVERVIEW: {"taskmanagers", "slots-total", "slots-available", "jobs-running", "flink-version"},
+        Endpoint.JOB: {"jid", "name", "state", "start-time", "now", "timestamps", "vertices", "status-counts"},
+        Endpoint.PLAN: {"plan"},
+        Endpoint.CHECKPOINTS: {"counts", "summary", "latest", "history"},
+        Endpoint.EXCEPTIONS: {"root-exception", "timestamp", "exceptionHistory"},
+        Endpoint.OVERVIEW: {"taskmanagers", "slots-total", "slots-available", "jobs-running", "flink-version"},
     }
     for kind, names in fields.items():
         result = bodies(records, kind)
         assert result
         assert all(names <= set(body) for _, body in result)
-    checkpoints = [body for _, body in bodies(records, Kind.CHECKPOINTS)]
+    checkpoints = [body for _, body in bodies(records, Endpoint.CHECKPOINTS)]
     assert all(body["latest"]["completed"] == body["history"][0] for body in checkpoints)
     assert all(len({one["id"] for one in body["history"]}) == 10 for body in checkpoints)
     completed = checkpoints[0]["latest"]["completed"]
     assert {"id", "trigger_timestamp", "state_size", "end_to_end_duration", "external_path"} <= set(completed)
-    vertex = bodies(records, Kind.JOB)[0][1]["vertices"][0]
+    vertex = bodies(records, Endpoint.JOB)[0][1]["vertices"][0]
     assert {"id", "name", "parallelism", "maxParallelism", "status", "tasks"} <= set(vertex)
-    assert all(isinstance(v["parallelism"], int) for _, b in bodies(records, Kind.JOB) for v in b["vertices"])
-    metrics = {entry["id"]: entry["value"] for entry in bodies(records, Kind.JOB_METRICS)[0][1]}
+    assert all(isinstance(v["parallelism"], int) for _, b in bodies(records, Endpoint.JOB) for v in b["vertices"])
+    metrics = {entry["id"]: entry["value"] for entry in bodies(records, Endpoint.JOB_METRICS)[0][1]}
     assert {"numRestarts", "numRescales", "uptime"} <= set(metrics)
     assert all(isinstance(value, str) for value in metrics.values())
 
 
 def test_every_vertex_is_sampled_with_flinks_metrics(records: list[RawRecord]) -> None:
     jobs = {job.spec.name: job.spec for job in load_simulated_jobs()}
-    names = {body["jid"]: body["name"] for _, body in bodies(records, Kind.JOB)}
+    names = {body["jid"]: body["name"] for _, body in bodies(records, Endpoint.JOB)}
     assert set(names.values()) == set(jobs)
     observed = defaultdict(set)
-    for record, body in bodies(records, Kind.VERTEX_METRICS):
+    for record, body in bodies(records, Endpoint.VERTEX_METRICS):
         observed[record.job_id].add(record.vertex_id)
         if not body:
             continue
@@ -148,20 +148,20 @@ def test_every_vertex_is_sampled_with_flinks_metrics(records: list[RawRecord]) -
         name: len(spec.operators) for name, spec in jobs.items()
     }
     pending = [
-        m["id"] for _, b in bodies(records, Kind.VERTEX_METRICS) for m in b if m["id"].endswith("pendingRecords")
+        m["id"] for _, b in bodies(records, Endpoint.VERTEX_METRICS) for m in b if m["id"].endswith("pendingRecords")
     ]
     assert "Source__orders.pendingRecords" in pending
 
 
 def test_counters_grow_within_a_run_and_restart_after_a_rescale(records: list[RawRecord]) -> None:
     running = {}
-    for record, body in bodies(records, Kind.JOB):
+    for record, body in bodies(records, Endpoint.JOB):
         if body["state"] == "RUNNING":
             running[record.job_id, record.observed_at_ms // 300_000] = body["timestamps"]["RUNNING"]
     before: dict[str, tuple[int, float]] = {}
     growth: dict[str, float] = defaultdict(float)
     grew = restarted = 0
-    samples = sorted(bodies(records, Kind.VERTEX_METRICS), key=lambda pair: pair[0].observed_at_ms)
+    samples = sorted(bodies(records, Endpoint.VERTEX_METRICS), key=lambda pair: pair[0].observed_at_ms)
     for record, body in samples:
         values = {metric["id"]: metric for metric in body}
         start = running.get((record.job_id, record.observed_at_ms // 300_000))
@@ -182,14 +182,14 @@ def test_counters_grow_within_a_run_and_restart_after_a_rescale(records: list[Ra
 
 
 def test_restarts_are_told_by_states_and_times(records: list[RawRecord]) -> None:
-    states = [body["state"] for _, body in bodies(records, Kind.JOB)]
+    states = [body["state"] for _, body in bodies(records, Endpoint.JOB)]
     assert set(states) == {"RUNNING", "RESTARTING", "CREATED"}
-    times = [body["timestamps"] for _, body in bodies(records, Kind.JOB) if body["state"] == "RUNNING"]
+    times = [body["timestamps"] for _, body in bodies(records, Endpoint.JOB) if body["state"] == "RUNNING"]
     downtimes = [t["RUNNING"] - t["RESTARTING"] for t in times if t["RESTARTING"]]
     assert len(downtimes) > 1000
     assert all(15_000 < downtime < 150_000 for downtime in downtimes)
-    assert any(not body for _, body in bodies(records, Kind.VERTEX_METRICS))
-    failed = [body for _, body in bodies(records, Kind.EXCEPTIONS) if body["timestamp"]]
+    assert any(not body for _, body in bodies(records, Endpoint.VERTEX_METRICS))
+    failed = [body for _, body in bodies(records, Endpoint.EXCEPTIONS) if body["timestamp"]]
     assert failed
     assert all(body["root-exception"] == body["exceptionHistory"]["entries"][0]["stacktrace"] for body in failed)
 
@@ -197,7 +197,7 @@ def test_restarts_are_told_by_states_and_times(records: list[RawRecord]) -> None
 def test_busy_time_is_nan_just_after_a_start(records: list[RawRecord]) -> None:
     unmeasured = [
         record
-        for record, body in bodies(records, Kind.VERTEX_METRICS)
+        for record, body in bodies(records, Endpoint.VERTEX_METRICS)
         for metric in body
         if metric["id"] == "busyTimeMsPerSecond" and metric["avg"] == "NaN"
     ]
@@ -241,13 +241,20 @@ def test_a_recovering_job_is_polled_every_minute_besides(tmp_path: Path) -> None
         write_history(HistoryRequest(hours, END, root, recovery_s=recovery_s), workers=1)
         written.append([one for path in sorted(root.rglob("*.gz")) for one in read_records(path)])
     result, regular = written
-    kinds = (Kind.JOB, Kind.VERTEX_METRICS, Kind.CHECKPOINTS, Kind.PLAN, Kind.OVERVIEW, Kind.JOB_METRICS)
+    kinds = (
+        Endpoint.JOB,
+        Endpoint.VERTEX_METRICS,
+        Endpoint.CHECKPOINTS,
+        Endpoint.PLAN,
+        Endpoint.OVERVIEW,
+        Endpoint.JOB_METRICS,
+    )
     added = {one for one in result if one.kind in kinds} - {one for one in regular if one.kind in kinds}
     assert len(result) - len(added) == pytest.approx(len(regular), abs=5)  # an exception may be told earlier
     assert 1.05 < len(result) / len(regular) < 1.15
-    assert {one.kind for one in added} == {Kind.JOB, Kind.VERTEX_METRICS}
+    assert {one.kind for one in added} == {Endpoint.JOB, Endpoint.VERTEX_METRICS}
     polls = defaultdict(list)
-    for record, body in bodies(result, Kind.JOB):
+    for record, body in bodies(result, Endpoint.JOB):
         if body["state"] == "RUNNING":
             polls[record.job_id, body["timestamps"]["RUNNING"]].append(record.observed_at_ms)
     waits = [min(times) - running for (_, running), times in polls.items()]

@@ -10,7 +10,7 @@ import pytest
 from models.training.gate import Gate, Verdict, compare
 from models.training.job_gate import (
     JobErrors,
-    JobJudgement,
+    JobVerdict,
     ModelChoice,
     apply_orders,
     judge_jobs,
@@ -31,7 +31,7 @@ def fleet(size: int, wrong: dict[int, float], seed: int = 0, naive: float = 0.2)
     return JobErrors("capacity_held", "capacity error", job, ours + off, theirs, np.full(len(job), naive))
 
 
-def judge_one(errors: JobErrors, size: int, known: bool = True) -> tuple[list[JobJudgement], Gate]:
+def judge_one(errors: JobErrors, size: int, known: bool = True) -> tuple[list[JobVerdict], Gate]:
     jobs = [("eu", f"job-{at:03}") for at in range(size)]
     judged = judge_jobs(jobs, np.full(size, known), [errors], TOLERANCE)
     taken = np.array([one.choice is ModelChoice.NEW for one in judged])[errors.job]
@@ -43,7 +43,7 @@ def judge_one(errors: JobErrors, size: int, known: bool = True) -> tuple[list[Jo
     return judged, gate
 
 
-def names(judged: list[JobJudgement], choice: ModelChoice) -> list[str]:
+def names(judged: list[JobVerdict], choice: ModelChoice) -> list[str]:
     return [one.job[1] for one in judged if one.choice is choice]
 
 

@@ -11,7 +11,7 @@ from lab.replay.forecasts import raise_forecast
 from models.forecasting.known_events import KnownEvent, find_event_bins, list_events, raise_rates
 from models.policies.tidewise.programme_memory import PlannedLoad
 from models.programme.event_path import EventPath, raise_outlook
-from models.programme.load_outlook import Followed, LoadOutlook
+from models.programme.load_outlook import LoadOutlook, LoadReference
 from models.programme.load_paths import STEP_S
 from models.scheduling.demand import LEVELS, MEDIAN, SourceForecast
 
@@ -146,7 +146,7 @@ def test_an_event_is_prepared_for_a_step_before_and_kept_a_step_after() -> None:
 
 def outlook(steps: int) -> LoadOutlook:
     level, sd = np.log(np.full(steps, 110.0)), np.full(steps, 0.05)
-    return LoadOutlook(level, sd, 0.02, 1.0, 1.0, 10.0, (0, 0, 8, 0, 0, 0, 0, 0), Followed("", 0.0), 0.1)
+    return LoadOutlook(level, sd, 0.02, 1.0, 1.0, 10.0, (0, 0, 8, 0, 0, 0, 0, 0), LoadReference("", 0.0), 0.1)
 
 
 def test_the_outlook_of_the_load_has_the_event_and_is_less_sure_of_it() -> None:

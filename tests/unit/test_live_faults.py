@@ -9,7 +9,7 @@ import pytest
 from live_replies import SOURCE, T0_S, WORK, Job, metric
 
 from include.domain.quarantine_rules import Rule
-from include.flink.raw_format import Kind, RawRecord
+from include.flink.raw_format import Endpoint, RawRecord
 from models.polling.poll_history import PollHistory
 
 JOB, OTHER = Job(), Job(job_id="b" * 32, name="rides")
@@ -37,45 +37,45 @@ def vertex_body(**other):
 
 
 BAD = {
-    "an error": (JOB.record(40, Kind.JOB, "gone", status=404), Rule.HTTP_ERROR),
-    "HTML": (JOB.record(40, Kind.JOB, HTML), Rule.MALFORMED_JSON),
-    "HTML for metrics": (JOB.record(40, Kind.VERTEX_METRICS, HTML, VERTEX), Rule.MALFORMED_JSON),
-    "nothing": (JOB.record(40, Kind.JOB, " "), Rule.EMPTY_BODY),
-    "jobs null": (JOB.record(40, Kind.JOB, {"jobs": None}), Rule.MISSING_FIELD),
-    "null": (JOB.record(40, Kind.JOB, "null"), Rule.WRONG_TYPE),
-    "a list": (JOB.record(40, Kind.JOB, "[]"), Rule.WRONG_TYPE),
-    "deeply nested": (JOB.record(40, Kind.JOB, "[" * 100_000), Rule.MALFORMED_JSON),
-    "two documents": (JOB.record(40, Kind.JOB, "{}{}"), Rule.MALFORMED_JSON),
-    "no name": (JOB.record(40, Kind.JOB, {**JOB.body(), "name": None}), Rule.MISSING_FIELD),
-    "a name that is a number": (JOB.record(40, Kind.JOB, {**JOB.body(), "name": 5}), Rule.MISSING_FIELD),
-    "no state": (JOB.record(40, Kind.JOB, {**JOB.body(), "state": None}), Rule.MISSING_FIELD),
-    "vertices null": (JOB.record(40, Kind.JOB, {**JOB.body(), "vertices": None}), Rule.MISSING_FIELD),
-    "a vertex null": (JOB.record(40, Kind.JOB, {**JOB.body(), "vertices": [None]}), Rule.WRONG_TYPE),
-    "a vertex without id": (JOB.record(40, Kind.JOB, vertex_body(id=None)), Rule.WRONG_TYPE),
-    "two vertices of one id": (JOB.record(40, Kind.JOB, vertex_body(id="1" * 32)), Rule.WRONG_TYPE),
-    "no plan": (JOB.record(40, Kind.PLAN, {"plan": None}), Rule.MISSING_FIELD),
+    "an error": (JOB.record(40, Endpoint.JOB, "gone", status=404), Rule.HTTP_ERROR),
+    "HTML": (JOB.record(40, Endpoint.JOB, HTML), Rule.MALFORMED_JSON),
+    "HTML for metrics": (JOB.record(40, Endpoint.VERTEX_METRICS, HTML, VERTEX), Rule.MALFORMED_JSON),
+    "nothing": (JOB.record(40, Endpoint.JOB, " "), Rule.EMPTY_BODY),
+    "jobs null": (JOB.record(40, Endpoint.JOB, {"jobs": None}), Rule.MISSING_FIELD),
+    "null": (JOB.record(40, Endpoint.JOB, "null"), Rule.WRONG_TYPE),
+    "a list": (JOB.record(40, Endpoint.JOB, "[]"), Rule.WRONG_TYPE),
+    "deeply nested": (JOB.record(40, Endpoint.JOB, "[" * 100_000), Rule.MALFORMED_JSON),
+    "two documents": (JOB.record(40, Endpoint.JOB, "{}{}"), Rule.MALFORMED_JSON),
+    "no name": (JOB.record(40, Endpoint.JOB, {**JOB.body(), "name": None}), Rule.MISSING_FIELD),
+    "a name that is a number": (JOB.record(40, Endpoint.JOB, {**JOB.body(), "name": 5}), Rule.MISSING_FIELD),
+    "no state": (JOB.record(40, Endpoint.JOB, {**JOB.body(), "state": None}), Rule.MISSING_FIELD),
+    "vertices null": (JOB.record(40, Endpoint.JOB, {**JOB.body(), "vertices": None}), Rule.MISSING_FIELD),
+    "a vertex null": (JOB.record(40, Endpoint.JOB, {**JOB.body(), "vertices": [None]}), Rule.WRONG_TYPE),
+    "a vertex without id": (JOB.record(40, Endpoint.JOB, vertex_body(id=None)), Rule.WRONG_TYPE),
+    "two vertices of one id": (JOB.record(40, Endpoint.JOB, vertex_body(id="1" * 32)), Rule.WRONG_TYPE),
+    "no plan": (JOB.record(40, Endpoint.PLAN, {"plan": None}), Rule.MISSING_FIELD),
     "an edge from nowhere": (
-        JOB.record(40, Kind.PLAN, {"plan": {"nodes": [{"id": "1", "inputs": [{}]}]}}),
+        JOB.record(40, Endpoint.PLAN, {"plan": {"nodes": [{"id": "1", "inputs": [{}]}]}}),
         Rule.WRONG_TYPE,
     ),
-    "checkpoints null": (JOB.record(40, Kind.CHECKPOINTS, "null"), Rule.WRONG_TYPE),
-    "exceptions as a list": (JOB.record(40, Kind.EXCEPTIONS, "[]"), Rule.WRONG_TYPE),
-    "job metrics as an object": (JOB.record(40, Kind.JOB_METRICS, "{}"), Rule.WRONG_TYPE),
-    "metrics as an object": (JOB.record(40, Kind.VERTEX_METRICS, "{}", VERTEX), Rule.WRONG_TYPE),
-    "a metric without id": (JOB.record(40, Kind.VERTEX_METRICS, [{"sum": 1.0}], VERTEX), Rule.WRONG_TYPE),
-    "a null metric": (JOB.record(40, Kind.VERTEX_METRICS, [None], VERTEX), Rule.WRONG_TYPE),
-    "an unknown vertex": (JOB.record(40, Kind.VERTEX_METRICS, "[]", "f" * 32), Rule.UNKNOWN_VERTEX),
+    "checkpoints null": (JOB.record(40, Endpoint.CHECKPOINTS, "null"), Rule.WRONG_TYPE),
+    "exceptions as a list": (JOB.record(40, Endpoint.EXCEPTIONS, "[]"), Rule.WRONG_TYPE),
+    "job metrics as an object": (JOB.record(40, Endpoint.JOB_METRICS, "{}"), Rule.WRONG_TYPE),
+    "metrics as an object": (JOB.record(40, Endpoint.VERTEX_METRICS, "{}", VERTEX), Rule.WRONG_TYPE),
+    "a metric without id": (JOB.record(40, Endpoint.VERTEX_METRICS, [{"sum": 1.0}], VERTEX), Rule.WRONG_TYPE),
+    "a null metric": (JOB.record(40, Endpoint.VERTEX_METRICS, [None], VERTEX), Rule.WRONG_TYPE),
+    "an unknown vertex": (JOB.record(40, Endpoint.VERTEX_METRICS, "[]", "f" * 32), Rule.UNKNOWN_VERTEX),
     "an unknown job": (
-        replace(JOB.record(40, Kind.PLAN, {"plan": {"nodes": []}}), job_id="f" * 32),
+        replace(JOB.record(40, Endpoint.PLAN, {"plan": {"nodes": []}}), job_id="f" * 32),
         Rule.UNKNOWN_VERTEX,
     ),
-    "no vertex id": (JOB.record(40, Kind.VERTEX_METRICS, "[]", None), Rule.BAD_ID),
+    "no vertex id": (JOB.record(40, Endpoint.VERTEX_METRICS, "[]", None), Rule.BAD_ID),
     "no job id": (replace(JOB.job(40), job_id=None), Rule.BAD_ID),
     "a job id that is a path": (replace(JOB.job(40), job_id="../../etc"), Rule.BAD_ID),
     "an unknown kind": (JOB.record(40, "jars", "{}"), Rule.UNKNOWN_KIND),
     "the same job reply again": (JOB.job(-30), Rule.NOT_NEWER),
     "the same metrics again": (JOB.metrics(30, taken=90.0), Rule.NOT_NEWER),
-    "an overview without slots": (JOB.record(40, Kind.OVERVIEW, {"slots-total": None}), Rule.MISSING_FIELD),
+    "an overview without slots": (JOB.record(40, Endpoint.OVERVIEW, {"slots-total": None}), Rule.MISSING_FIELD),
 }
 
 
@@ -116,7 +116,7 @@ def test_a_value_that_breaks_a_rule_is_left_out_alone(value, rule):
     records = [
         *JOB.start(),
         JOB.metrics(0, taken=0.0, busy_ms=0.0),
-        JOB.record(20, Kind.VERTEX_METRICS, body, VERTEX),
+        JOB.record(20, Endpoint.VERTEX_METRICS, body, VERTEX),
         JOB.metrics(40, taken=400.0, busy_ms=30_000.0),
     ]
     (fault,) = made.add(records)
@@ -148,7 +148,7 @@ def test_numbers_may_come_as_text_or_whole():
 
 def test_a_vertex_without_metrics_is_no_fault_and_no_sample():
     made = PollHistory({"c": 60})
-    assert made.add([*polls(JOB), JOB.record(40, Kind.VERTEX_METRICS, "[]", VERTEX)]) == []
+    assert made.add([*polls(JOB), JOB.record(40, Endpoint.VERTEX_METRICS, "[]", VERTEX)]) == []
     assert made.windows(T0_S + 60).samples.tolist() == [0, 2]
 
 
@@ -177,7 +177,7 @@ def test_strange_names_are_names(name):
 def test_half_of_a_surrogate_pair_can_be_written():
     text = json.dumps({**JOB.body(), "name": "x\ud83d"})
     made = PollHistory({"c": 60})
-    assert made.add([JOB.record(0, Kind.JOB, text)]) == []
+    assert made.add([JOB.record(0, Endpoint.JOB, text)]) == []
     assert made.jobs()[0].job.encode() == b"x?"
 
 
@@ -185,7 +185,7 @@ def test_two_vertices_of_one_name_are_told_apart_by_their_ids():
     body = JOB.body()
     body["vertices"][0]["name"] = WORK
     made = PollHistory({"c": 60})
-    assert made.add([JOB.record(-30, Kind.JOB, body), JOB.plan(-29), *polls(JOB)[2:]]) == []
+    assert made.add([JOB.record(-30, Endpoint.JOB, body), JOB.plan(-29), *polls(JOB)[2:]]) == []
     (observed,) = made.jobs()
     assert observed.running == {f"{WORK} (11111111)": 1, f"{WORK} (22222222)": 2}
     assert rates(made) == {"orders": [3.0]}
@@ -193,7 +193,7 @@ def test_two_vertices_of_one_name_are_told_apart_by_their_ids():
 
 def test_a_vertex_without_a_name_is_named_by_its_id():
     made = PollHistory({"c": 60})
-    result = made.add([JOB.record(-30, Kind.JOB, vertex_body(name=None)), JOB.plan(-29), *polls(JOB)[2:]])
+    result = made.add([JOB.record(-30, Endpoint.JOB, vertex_body(name=None)), JOB.plan(-29), *polls(JOB)[2:]])
     assert [(fault.rule, fault.detail) for fault in result] == [
         (Rule.MISSING_FIELD, f"job: name of vertex {VERTEX}"),
     ]
@@ -205,7 +205,7 @@ def test_one_finished_vertex_does_not_stop_the_job():
     body = JOB.body()
     body["vertices"][0]["status"] = "FINISHED"
     made = PollHistory({"c": 60})
-    assert made.add([JOB.record(-30, Kind.JOB, body), JOB.plan(-29), *polls(JOB)[2:]]) == []
+    assert made.add([JOB.record(-30, Endpoint.JOB, body), JOB.plan(-29), *polls(JOB)[2:]]) == []
     (observed,) = made.jobs()
     assert (observed.is_up, observed.finished, observed.running) == (True, frozenset({SOURCE}), {SOURCE: 1, WORK: 2})
     assert rates(made) == {"orders": [3.0]}
@@ -221,7 +221,7 @@ def test_one_finished_vertex_does_not_stop_the_job():
 )
 def test_what_is_no_graph_leaves_the_job_without_one(nodes):
     made = PollHistory({"c": 60})
-    plan = JOB.record(-29, Kind.PLAN, {"plan": {"nodes": nodes}})
+    plan = JOB.record(-29, Endpoint.PLAN, {"plan": {"nodes": nodes}})
     (fault,) = made.add([JOB.job(-30), plan, *polls(JOB)[2:], *polls(OTHER)])
     assert (fault.job, fault.rule) == ("orders", Rule.BAD_GRAPH)
     assert [job.graph is None for job in made.jobs()] == [True, False]
@@ -256,6 +256,6 @@ def test_without_a_plan_a_source_is_known_by_its_name():
 
 def test_slots_of_a_cluster():
     made = PollHistory({"c": 60})
-    record = replace(JOB.record(0, Kind.OVERVIEW, {"slots-total": 8, "slots-available": 3}), job_id=None)
+    record = replace(JOB.record(0, Endpoint.OVERVIEW, {"slots-total": 8, "slots-available": 3}), job_id=None)
     assert made.add([record]) == []
     assert (made.slots["c"].total, made.slots["c"].free) == (8, 3)

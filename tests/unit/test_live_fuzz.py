@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from live_replies import SOURCE, T0_S, WORK, Job, metric, ms
 
-from include.flink.raw_format import Kind, RawRecord
+from include.flink.raw_format import Endpoint, RawRecord
 from models.policies.observations import MEASURES
 from models.polling.poll_history import PollHistory
 
@@ -28,16 +28,16 @@ def replies(job: Job, at: float) -> Iterator[tuple[str, Any, str | None]]:
     """Yield kind, body and vertex of every reply of a poll."""
     done = {"status": "COMPLETED", "latest_ack_timestamp": ms(at - 5), "trigger_timestamp": ms(at - 6)}
     running_s = 100 * (at // 200)  # a stop now and then
-    yield Kind.JOB, job.body(running_s, timestamps={"RESTARTING": ms(running_s - 5)}, **plan(job)), None
-    yield Kind.PLAN, plan(job), None
-    yield Kind.CHECKPOINTS, {"latest": {"completed": done}, "history": [done]}, None
+    yield Endpoint.JOB, job.body(running_s, timestamps={"RESTARTING": ms(running_s - 5)}, **plan(job)), None
+    yield Endpoint.PLAN, plan(job), None
+    yield Endpoint.CHECKPOINTS, {"latest": {"completed": done}, "history": [done]}, None
     entry = {"exceptionName": "E", "stacktrace": "lost\n at x", "timestamp": ms(running_s - 4)}
-    yield Kind.EXCEPTIONS, {"exceptionHistory": {"entries": [entry]}}, None
-    yield Kind.JOB_METRICS, [{"id": "uptime", "value": "7"}], None
+    yield Endpoint.EXCEPTIONS, {"exceptionHistory": {"entries": [entry]}}, None
+    yield Endpoint.JOB_METRICS, [{"id": "uptime", "value": "7"}], None
     for name, vertex_id in job.vertices.items():
         values = {"numRecordsIn": 3.0 * at, "numRecordsOut": 2.0 * at, "accumulateBusyTimeMs": 500.0 * at}
-        yield Kind.VERTEX_METRICS, [metric(*one, job.parallelism[name]) for one in values.items()], vertex_id
-    yield Kind.OVERVIEW, {"slots-total": 8, "slots-available": 1}, None
+        yield Endpoint.VERTEX_METRICS, [metric(*one, job.parallelism[name]) for one in values.items()], vertex_id
+    yield Endpoint.OVERVIEW, {"slots-total": 8, "slots-available": 1}, None
 
 
 def plan(job: Job) -> dict[str, Any]:

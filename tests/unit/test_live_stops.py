@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from live_replies import SOURCE, T0_S, WORK, Job, ms
 
-from include.flink.raw_format import Kind
+from include.flink.raw_format import Endpoint
 from models.polling.poll_history import PollHistory
 
 JOB = Job()
@@ -32,12 +32,12 @@ def stops(made: PollHistory) -> list[tuple[float, float | None, str | None]]:
 
 def failed(at: float, *entries: tuple[float, str]):
     body = {"exceptionHistory": {"entries": [{"stacktrace": f"{t}\n\tat x", "timestamp": ms(s)} for s, t in entries]}}
-    return JOB.record(at, Kind.EXCEPTIONS, body)
+    return JOB.record(at, Endpoint.EXCEPTIONS, body)
 
 
 def checkpointed(at: float, *done: float):
     one = [{"status": "COMPLETED", "latest_ack_timestamp": ms(second)} for second in done]
-    return JOB.record(at, Kind.CHECKPOINTS, {"latest": {"completed": one[-1]}, "history": one})
+    return JOB.record(at, Endpoint.CHECKPOINTS, {"latest": {"completed": one[-1]}, "history": one})
 
 
 def test_a_job_that_runs_on_is_never_disturbed():
@@ -124,7 +124,7 @@ def test_a_job_that_never_ran_is_not_restarting():
 
 def test_the_own_metrics_of_a_job_are_numbers():
     result = [{"id": "uptime", "value": "17"}, {"id": "numRestarts", "value": "-"}, {"id": "x"}, None]
-    (observed,) = history(JOB.record(60, Kind.JOB_METRICS, result)).jobs()
+    (observed,) = history(JOB.record(60, Endpoint.JOB_METRICS, result)).jobs()
     assert observed.metrics == {"uptime": 17.0}
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from live_replies import SOURCE, T0_S, WORK, Job
 
-from include.flink.raw_format import Kind, RawRecord
+from include.flink.raw_format import Endpoint, RawRecord
 from models.policies.observations import Observations
 from models.polling.faults import Rule
 from models.polling.poll_history import PollHistory
@@ -199,7 +199,7 @@ def test_an_aligned_checkpoint_has_pushed_the_records_before_it_through(kind, mo
         for at in range(0, 281, 20)
         for reply in (JOB.metrics(at, SOURCE, sent=700.0 * at, pending=0.0), JOB.metrics(at, taken=500.0 * at))
     ]
-    made = history(*polls, JOB.record(280, Kind.CHECKPOINTS, {"latest": {"completed": done}}))
+    made = history(*polls, JOB.record(280, Endpoint.CHECKPOINTS, {"latest": {"completed": done}}))
     result = seen(made, 300)
     assert column(result.latency_ms[-1:], SOURCE) == [pytest.approx(1000 * (most_s or 200 * 280 / 700))]
     assert column(result.latency_ms[-2:-1], SOURCE) == [pytest.approx(1000 * 200 * 220 / 700)]  # not completed yet
@@ -372,7 +372,7 @@ def test_aggregates_over_fewer_subtasks_are_no_measurement_however_their_numbers
     def poll(at: int, subtasks: int) -> RawRecord:
         each = 1000 * at + 1000
         totals = {"avg": written(each), "sum": written(each * subtasks), "min": written(each), "max": written(each)}
-        return JOB.record(at, Kind.VERTEX_METRICS, [{"id": "numRecordsIn", **totals}], JOB.vertices[WORK])
+        return JOB.record(at, Endpoint.VERTEX_METRICS, [{"id": "numRecordsIn", **totals}], JOB.vertices[WORK])
 
     made = PollHistory(MINUTE)
     # Two in a row lack a subtask: the rise after them would be as wrong as the fall before.

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.log.control_log import LogEntry, Provenance
-from controller.log.log_codec import RowStamp, action_of, case_of, entry_of, history_of, row_of, unique_names
+from controller.log.log_codec import EntryMetadata, action_of, case_of, entry_of, history_of, row_of, unique_names
 from include.arrow_rows import arrow_rows
 from include.tables import CONTROL_LOG
 from models.control.limits import Limits
@@ -21,7 +21,7 @@ from models.control.reconcile import Case, Verb, reconcile
 from models.control.state import JobHistory, Mode, ObservedJob
 from models.policies.memory import load
 
-STAMP = RowStamp(lease_number=3, entry=7, code_version="0.1.0+abc")
+STAMP = EntryMetadata(lease_number=3, entry=7, code_version="0.1.0+abc")
 PROVENANCE = Provenance({"a": "Source: orders", "b": "enrich"}, NOW_S - 600, "m-1")
 
 

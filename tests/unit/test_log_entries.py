@@ -9,15 +9,15 @@ import pytest
 from control_entries import FOUR, NOW_S, TWO, entry_for, plain_case
 
 from controller.log.control_log import LogEntry, Provenance, decision_of, explain_wish, is_news
-from controller.log.last_entries import KnownJob
-from controller.log.log_codec import RowStamp, entry_of, row_of
+from controller.log.last_entries import LastEntry
+from controller.log.log_codec import EntryMetadata, entry_of, row_of
 from include.arrow_rows import arrow_rows
 from include.tables import CONTROL_LOG
 from models.control.case import OutcomeCheck, Verb
 from models.control.limits import Limits
 from models.control.state import Intention, JobHistory, Mode, ObservedJob, Origin
 
-STAMP = RowStamp(lease_number=3, entry=7, code_version="0.1.0+abc")
+STAMP = EntryMetadata(lease_number=3, entry=7, code_version="0.1.0+abc")
 SENT = entry_for(plain_case())
 AT_FOUR = ObservedJob("j", "RUNNING", FOUR, FOUR, free_slots=8)
 TO_JUDGE = JobHistory(job_id="j", known_requested=FOUR, last_good=TWO, to_judge=SENT.action.request)
@@ -167,11 +167,11 @@ def test_a_row_says_what_is_sent_before_what_is_desired() -> None:
 
 
 def test_a_last_row_is_read_when_it_is_asked_for_and_one_that_cannot_be_read_says_so_each_time() -> None:
-    assert KnownJob(row=row(SENT)).last == SENT
-    assert KnownJob(entry=SENT).last is SENT
-    broken = KnownJob(row=row(SENT) | {"observed": "{"})
+    assert LastEntry(row=row(SENT)).last == SENT
+    assert LastEntry(entry=SENT).last is SENT
+    broken = LastEntry(row=row(SENT) | {"observed": "{"})
     for _ in range(2):
         with pytest.raises(ValueError, match="its last row cannot be read"):
             assert broken.last
     with pytest.raises(ValueError, match="neither a row nor an entry is known"):
-        assert KnownJob().last
+        assert LastEntry().last

@@ -10,7 +10,7 @@ import pytest
 from include.arrow_rows import arrow_columns
 from include.tables import AGGREGATES
 from spark_jobs.job_history.job_shapes import JobShape
-from spark_jobs.job_history.known_jobs import KnownJobs, Periods
+from spark_jobs.job_history.known_jobs import KnownJobs, ValidityPeriods
 from spark_jobs.job_history.observations import MEASURED, measure, name_samples
 from spark_jobs.job_history.stop_effects import SOURCE_COLUMNS, StopSpans
 from spark_jobs.job_history.vertex_windows import read_windows
@@ -191,6 +191,6 @@ def test_of_periods_the_one_that_has_begun_and_not_ended_holds(key: str, second:
     columns = {"key": "STRING", "since": "TIMESTAMP", "until": "TIMESTAMP"}
     rows = table(columns, ("a", at_us(10), None), ("a", at_us(0), at_us(10)), ("b", None, at_us(5)))
     asked = pa.table({"key": [key]})
-    place = Periods(rows, ["key"], "since", "until").find(asked, pa.array([at_us(second)]).to_numpy())
+    place = ValidityPeriods(rows, ["key"], "since", "until").find(asked, pa.array([at_us(second)]).to_numpy())
     assert place.tolist() == [-1 if row is None else row]
-    assert Periods(rows.slice(0, 0), ["key"], "since", "until").find(asked, place).tolist() == [-1]
+    assert ValidityPeriods(rows.slice(0, 0), ["key"], "since", "until").find(asked, place).tolist() == [-1]

@@ -11,7 +11,7 @@ import pytest
 from webhook_server import WebhookServer, running_webhook
 
 from include.notifications.notice import Notice, read_notices
-from include.notifications.send_notices import MOST_MESSAGES, SendReport, send_due
+from include.notifications.send_notices import MOST_MESSAGES, DeliveryReport, send_due
 from include.notifications.sent_notices import FOLDER, SentNotices
 from include.notifications.webhook import Webhook, WebhookError
 from include.orchestration.webhook_connection import form_url
@@ -35,7 +35,7 @@ class World:
     def __init__(self, lake: Path, server: WebhookServer) -> None:
         self.lake, self.server = str(lake), server
 
-    def send(self, active: list[Notice], after_s: float = 0.0, *, is_complete: bool = True) -> SendReport:
+    def send(self, active: list[Notice], after_s: float = 0.0, *, is_complete: bool = True) -> DeliveryReport:
         webhook = Webhook(f"{self.server.url}/services/T0/B0/secret", within_s=0.5)
         # Whoever sends next is another process: nothing is remembered but what the lake holds.
         return send_due([*active], SentNotices(self.lake), webhook, PAGE, NOW_S + after_s, is_complete=is_complete)
@@ -112,7 +112,7 @@ def test_a_message_that_was_not_taken_is_sent_at_the_next_occasion(world: World,
     assert str(status) in world.send([OLD], 1.0).problem
     assert set(world.server.paths) == {"/services/T0/B0/secret"}  # a redirect is not followed
     world.server.status = 200
-    assert world.send([OLD], 2.0) == SendReport(1, 0)
+    assert world.send([OLD], 2.0) == DeliveryReport(1, 0)
     assert len(world.server.texts) == 1
 
 
@@ -135,16 +135,16 @@ def test_nobody_there(tmp_path: Path) -> None:
 
 def test_a_flood_is_one_message_that_names_the_number(world: World) -> None:
     many = [Notice("foreign_change", f"prod/job-{index}", "", "changed", "tidewise release") for index in range(200)]
-    assert world.send(many) == SendReport(MOST_MESSAGES + 1, 0)
+    assert world.send(many) == DeliveryReport(MOST_MESSAGES + 1, 0)
     assert world.server.texts[-1].startswith(f"all clusters: and {200 - MOST_MESSAGES} more faults")
-    assert world.send(many, MINUTE_S) == SendReport(0, 0)
+    assert world.send(many, MINUTE_S) == DeliveryReport(0, 0)
 
 
 def test_what_nobody_can_read_was_not_sent(world: World, tmp_path: Path) -> None:
     (tmp_path / FOLDER).mkdir()
     (tmp_path / FOLDER / "broken.json").write_text("{")
     (tmp_path / FOLDER / "list.json").write_text("[]")
-    assert world.send([OLD]) == SendReport(1, 0)
+    assert world.send([OLD]) == DeliveryReport(1, 0)
 
 
 def test_faults_of_one_scope_are_one_notice_and_what_is_well_is_none() -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from models.arrays import Floats
 from models.capacity.capacity_samples import CapacitySamples, pack
-from models.capacity.interval_calibration import Place
+from models.capacity.interval_calibration import SupportRegion
 from models.capacity.operator_curves import OperatorCurves, fit_operator_curves
 from models.capacity.robust_means import find_outliers, reduce_windows, select_recent
 from models.capacity.scaling_shapes import LOG_PRIOR, log_shapes
@@ -59,7 +59,11 @@ def test_is_wide_where_data_do_not_tell_how_it_goes_on() -> None:
 def test_hidden_points_tell_where_they_were() -> None:
     result = fit(gunther(np.array([2.0, 3, 4, 8, 10]), 0.02), [2, 3, 4, 8, 10])
     assert np.isfinite(result.left_out[0]).tolist() == [False, True, False, True, True]
-    assert result.left_out_place[0, [1, 3, 4]].tolist() == [Place.BETWEEN, Place.BEYOND, Place.BEYOND]
+    assert result.left_out_place[0, [1, 3, 4]].tolist() == [
+        SupportRegion.BETWEEN,
+        SupportRegion.BEYOND,
+        SupportRegion.BEYOND,
+    ]
     assert (np.abs(result.left_out[0, [1, 3, 4]]) < 2).all()
 
 

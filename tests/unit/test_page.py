@@ -23,7 +23,7 @@ from benchmarks.pipeline.made_fleet import CLUSTER, VERTEX, Size, hour_before, j
 from controller.limits.limits_of_job import open_limits
 from fleet import recent_tables
 from fleet.bands import Band
-from fleet.frontier import FILE, Point, PolicyCurve
+from fleet.frontier import FILE, FrontierPoint, PolicyCurve
 from fleet.loads import COARSE_S, LoadFact, coarsen_windows, load_of
 from include.control.lifted_blocks import LiftedBlockStore
 from include.control.pins import PersonalPin, PinStore
@@ -362,8 +362,12 @@ def test_a_job_shows_what_its_goals_cost_once_advise_has_replayed_them(many, tmp
     address = f"/job?name={CLUSTER}/job-0069"
     text = show(many, address)
     assert "Not known yet: tidewise advise replays its last days" in text
-    goals = [Point("cheap", 100.0, 9.0, 4.0), Point("balanced", 104.0, 5.0, 4.0), Point("on_time", 110.0, 2.0, 5.0)]
-    alone = [Point("aims at 85% used", 120.0, 3.0, 6.0)]
+    goals = [
+        FrontierPoint("cheap", 100.0, 9.0, 4.0),
+        FrontierPoint("balanced", 104.0, 5.0, 4.0),
+        FrontierPoint("on_time", 110.0, 2.0, 5.0),
+    ]
+    alone = [FrontierPoint("aims at 85% used", 120.0, 3.0, 6.0)]
     curves = [PolicyCurve("programme", "Tidewise", tuple(goals)), PolicyCurve("x", "alone", tuple(alone))]
     jobs = {f"{CLUSTER}/job-0069": [asdict(one) for one in curves]}
     (tmp_path / FILE).write_text(json.dumps({"as_of": "2026-11-20T20:00:00Z", "days": 7, "jobs": jobs}))

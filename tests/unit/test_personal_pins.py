@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from controller.limits.limits_of_job import LimitsReader
-from include.control.pins import PersonalPin, ReadPins
+from include.control.pins import ActivePins, PersonalPin
 from models.control.limits import Limits
 from tests.unit.test_limits_of_job import IDS, NOW_S, settings_of
 
@@ -17,7 +17,7 @@ PERSONAL = PersonalPin("live", "orders", 3, "ada", "release day")
 def limits_of(pin: Any = None, job: str = "orders") -> Limits:
     """Return limits under a person's pin of ``orders`` and one of the settings."""
     settings = settings_of({"jobs": {} if pin is None else {"live/orders": {"pin": pin}}})
-    pins = ReadPins((PERSONAL,))
+    pins = ActivePins((PERSONAL,))
     reader = LimitsReader(lambda: settings, lambda *_: [], lambda _: (), lambda: NOW_S, pins=lambda _: pins)
     return reader.read().limits_of("live", job, IDS)
 
@@ -37,7 +37,7 @@ def limits_of(pin: Any = None, job: str = "orders") -> Limits:
 @pytest.mark.covers("harm hold-and-rescale")
 def test_a_pin_of_somebody_who_may_not_rescale_holds_the_job_where_it_is(roles: dict[str, Any], counts: bool) -> None:
     settings = settings_of({}, roles=roles)
-    pins = ReadPins((PERSONAL,))
+    pins = ActivePins((PERSONAL,))
     reader = LimitsReader(lambda: settings, lambda *_: [], lambda _: (), lambda: NOW_S, pins=lambda _: pins)
     limits = reader.read().limits_of("live", "orders", IDS)
     assert (limits.pin_all, limits.is_held) == ((3, False) if counts else (None, True))

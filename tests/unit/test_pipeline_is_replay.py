@@ -18,8 +18,8 @@ import pytest
 from planned_pipeline import PlanInputs, Planning
 from simulated_pipeline import CLUSTER, WINDOW_S, Decided, Pipeline, SimulatedJob
 
-from controller.view.plan_rows import Remembered
-from include.policy_catalogue import Decides, catalogue
+from controller.view.plan_rows import PolicyMemory
+from include.policy_catalogue import DecisionTiming, catalogue
 from include.settings import Cluster, Settings, Steps
 from lab.replay.candidate_policies import CandidatePolicy, build_candidates
 from lab.replay.conditions import AT_ONCE, Conditions
@@ -53,13 +53,13 @@ SPEC = JobSpec(
 )
 QUIET = replace(AT_ONCE, rescale_downtime_s=(45.0, 45.0), failures_per_day=0, measurement_noise=0.0, capacity_noise=0.0)
 CONDITIONS = Conditions(disturbances=QUIET)
-AHEAD = {name for name, entry in catalogue().items() if entry.decides is not Decides.REACTS}
+AHEAD = {name for name, entry in catalogue().items() if entry.decides is not DecisionTiming.REACTS}
 OF_EACH_KIND = {
     "conttune_a3", "dhalion", "dragster_saddle", "ds2", "flink_autoscaler", "mdp", "planner", "reactive", "rl",
 }  # fmt: skip
 """The other policies are hosted in the same ways; they are asked in ``make test-long``."""
-REPLANS = {name for name, entry in catalogue().items() if entry.decides is Decides.REPLANS}
-REACTS = sorted(name for name, entry in catalogue().items() if entry.decides is Decides.REACTS)
+REPLANS = {name for name, entry in catalogue().items() if entry.decides is DecisionTiming.REPLANS}
+REACTS = sorted(name for name, entry in catalogue().items() if entry.decides is DecisionTiming.REACTS)
 
 
 def rates() -> np.ndarray:
@@ -142,7 +142,7 @@ def pipeline(name: str, first: tuple[int, ...], known: Known) -> list[Decided]:
         if now_s < START_S + WINDOW_S * (len(load) - 1):  # of the last change a replay shows nothing
             if now_s in known.inputs:
                 planning.make(now_s, known.inputs[now_s])
-            left = Remembered(name, planning.memory) if name in REPLANS and planning.memory else None
+            left = PolicyMemory(name, planning.memory) if name in REPLANS and planning.memory else None
             models = known.models.get(now_s)
             run.evaluate(now_s, plan=planning.plan, left=left, models=models)
     return run.decided

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from models.programme.error_shapes import Weights, cumulate, transition, weigh_shapes
-from models.programme.horizon import EVALUATIONS, STEPS, Levels, spread_levels
-from models.programme.load_outlook import Followed, LoadOutlook
-from models.programme.problem import CostsToGo, Problem, Sizes, Terms
+from models.programme.horizon import EVALUATIONS, STEPS, LoadLevels, spread_levels
+from models.programme.load_outlook import LoadOutlook, LoadReference
+from models.programme.problem import CostsToGo, CostTerms, Problem, Sizes
 from models.programme.programme import solve
-from models.programme.waits import Changes
+from models.programme.waits import BestChanges
 from models.programme.window_tables import (
     GRID,
     WORK_OFF,
@@ -27,7 +27,7 @@ from models.programme.window_tables import (
 
 NORMAL: Weights = (8, 0, 0, 0, 0, 0, 0, 0)
 MIXED: Weights = (4, 0, 3, 0, 0, 0, 0, 1)
-TERMS = Terms(
+TERMS = CostTerms(
     slot_price=0.2 / 32,
     late_price=0.4,
     rescale_price=0.46,
@@ -41,7 +41,9 @@ TERMS = Terms(
 
 def outlook(load: float = 1e5, sd: float = 0.03, noise: float = 0.02) -> LoadOutlook:
     spread = sd * np.sqrt(np.minimum(np.arange(1, 97), 40))
-    return LoadOutlook(np.full(96, np.log(load)), spread, noise, 1.0, 0.98, 1.0, MIXED, Followed("", 0.0), float("nan"))
+    return LoadOutlook(
+        np.full(96, np.log(load)), spread, noise, 1.0, 0.98, 1.0, MIXED, LoadReference("", 0.0), float("nan")
+    )
 
 
 def sizes(count: int = 14, per_slot: float = 1e4, running: int = 12) -> Sizes:
@@ -89,7 +91,7 @@ def test_it_is_what_enumeration_gives_of_a_tiny_problem(
     wait_s: float, slots_wait_s: float, per_taskmanager: int
 ) -> None:
     chances = (np.array([[0.2, 0.5, 0.3]]), np.array([[0.7, 0.3, 0.0], [0.1, 0.8, 0.1], [0.0, 0.4, 0.6]]))
-    levels = Levels((1, 1), np.log(np.array([[0.8e5, 1.0e5, 1.3e5], [0.7e5, 1.0e5, 1.6e5]])), chances)
+    levels = LoadLevels((1, 1), np.log(np.array([[0.8e5, 1.0e5, 1.3e5], [0.7e5, 1.0e5, 1.6e5]])), chances)
     few = Sizes(
         np.array([9.0, 11.0, 15.0]), np.log(np.array([[0.9e5] * 2, [1.1e5] * 2, [1.5e5] * 2])), np.full(3, 0.03)
     )
@@ -166,7 +168,7 @@ def test_the_cheapest_rise_and_fall_are_those_of_all_sizes(per_taskmanager: int)
     terms = replace(TERMS, slots_wait_s=180.0, taskmanager_slots=per_taskmanager)
     problem = Problem(sizes(), spread_levels(outlook()), MIXED, terms)
     go = np.random.default_rng(5).random((len(problem.paid_slots), 3, 2), np.float32)
-    falls, rises = Changes(problem).find_cheapest(go)
+    falls, rises = BestChanges(problem).find_cheapest(go)
     for place, paid in enumerate(problem.paid_slots):
         fits = problem.paid_slots <= paid
         assert np.array_equal(falls[place], go[fits].min(axis=0))

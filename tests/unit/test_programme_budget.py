@@ -17,7 +17,7 @@ from models.policies.tidewise.programme_policy import Programme, price_slots
 from models.scheduling.demand import LEVELS, SourceForecast
 from models.scheduling.slot_prices import Allocation, SlotPrices, allocate, job_hash, weight_of
 from models.scheduling.slot_problem import list_bins
-from spark_jobs.plan.slot_budget import Fleet, JobProgramme
+from spark_jobs.plan.slot_budget import FleetProgrammes, JobProgramme
 from tests.unit.test_programme_plan import PAST, SHAPE, before, job_with
 from tests.unit.test_programme_policy import GRAPH
 
@@ -36,11 +36,11 @@ def situation(seed: int, prices: SlotPrices | None = None) -> Situation:
     )
 
 
-def fleet(weights: list[float]) -> Fleet:
+def fleet(weights: list[float]) -> FleetProgrammes:
     problem = price_slots(situation(0), MEMORY)
     assert problem is not None
     rows = [JobProgramme.of(problem, job_hash(seed), weight) for seed, weight in zip(HASHES, weights, strict=True)]
-    return Fleet.of(rows, BINS_S)
+    return FleetProgrammes.of(rows, BINS_S)
 
 
 def share(budget: int, weights: list[float] | None = None) -> tuple[Allocation, list[Schedule]]:
@@ -113,8 +113,10 @@ def test_jobs_of_both_policies_share_one_budget() -> None:
     new = price_slots(situation(HASHES[0]), MEMORY)
     assert old is not None
     assert new is not None
-    both = Fleet.of([JobProgramme.of(old, 0.1, 1.0), JobProgramme.of(new, 0.2, 1.0)], BINS_S)
+    both = FleetProgrammes.of([JobProgramme.of(old, 0.1, 1.0), JobProgramme.of(new, 0.2, 1.0)], BINS_S)
     asked = both.ask(SlotPrices.free()).slots
-    alone = [Fleet.of([JobProgramme.of(one, 0.1, 1.0)], BINS_S).ask(SlotPrices.free()).slots for one in (old, new)]
+    alone = [
+        FleetProgrammes.of([JobProgramme.of(one, 0.1, 1.0)], BINS_S).ask(SlotPrices.free()).slots for one in (old, new)
+    ]
     np.testing.assert_array_equal(asked, alone[0] + alone[1])
     assert alone[1].max() > alone[0].max() == 6  # the planner has no model to plan with

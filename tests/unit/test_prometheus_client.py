@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 
 from include.metric_sources.prometheus.client import (
-    Grid,
     PrometheusClient,
     PrometheusError,
     PrometheusPartialError,
     PrometheusRefusedError,
+    QueryRange,
 )
 from include.metric_sources.prometheus.queries import Queries
 from include.settings.sources import MetricNames, Prometheus
 
-GRID = Grid(1_795_000_000, 1_795_000_040, 10)
+GRID = QueryRange(1_795_000_000, 1_795_000_040, 10)
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def test_no_server_is_named():
 def test_more_points_than_prometheus_gives_are_never_asked_for(server):
     url, observed, _ = server
     with pytest.raises(ValueError, match="11000"):
-        PrometheusClient("prod", Prometheus(url=url)).query_range("up", Grid(0, 11_000, 1))
+        PrometheusClient("prod", Prometheus(url=url)).query_range("up", QueryRange(0, 11_000, 1))
     assert observed == []
 
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_measurements import JOB, SOURCE, STEP_S, T0, WORK, bodies, manager, metric_of, subtask, write
 
-from include.metric_sources.prometheus.graphs import GraphBook, SavedGraphError, as_label
-from include.metric_sources.prometheus.job_runs import KnownRun
+from include.metric_sources.prometheus.graphs import GraphRegistry, SavedGraphError, as_label
+from include.metric_sources.prometheus.job_runs import RecordedRun
 from models.polling.poll_history import PollHistory
 
 STEPS = 6
@@ -91,7 +91,7 @@ def test_slow_scrapes_are_one_run_and_restarts_in_a_row_are_two():
 
 
 def test_a_run_that_other_lines_tell_of_keeps_its_time_and_parallelism():
-    known = {JOB: (KnownRun(1000 * T0 - 500_037, {WORK: 3}),)}
+    known = {JOB: (RecordedRun(1000 * T0 - 500_037, {WORK: 3}),)}
     records = write([manager(STEPS, [-500.0] * STEPS)], {WORK: counters(COUNTS)}, STEPS, known=known)
     assert {body["timestamps"]["RUNNING"] for _, body in bodies(records, "job")} == {1000 * T0 - 500_037}
     assert {body["vertices"][0]["parallelism"] for _, body in bodies(records, "job")} == {3}
@@ -138,7 +138,7 @@ def test_a_checkpoint_is_told_once_with_its_own_times():
 @pytest.fixture
 def saved(tmp_path):
     (tmp_path / "orders.json").write_text(json.dumps(REPLY))
-    return GraphBook(folder=tmp_path)
+    return GraphRegistry(folder=tmp_path)
 
 
 def test_a_saved_graph_of_the_same_vertices_gives_names_edges_and_maximum(saved):
@@ -170,7 +170,7 @@ def test_a_graph_of_other_vertices_is_not_taken(saved):
 def test_a_saved_graph_that_is_none_is_named(tmp_path):
     (tmp_path / "bad.json").write_text('{"jid": "x"}')
     with pytest.raises(SavedGraphError, match=r"bad\.json"):
-        GraphBook(folder=tmp_path)
+        GraphRegistry(folder=tmp_path)
 
 
 def test_live_windows_read_the_lines_as_those_of_rest(saved):

@@ -10,7 +10,7 @@ from controller.actuators.actuator import RequestRefusedError, RequestUnknownErr
 from controller.actuators.recorded_actuator import RecordedActuator
 from include.domain.graph import JobGraph, Operator
 from models.control.state import ObservedJob
-from models.polling.job_replies import Slots
+from models.polling.job_replies import TaskSlots
 from models.polling.seen_job import PolledJob
 
 GRAPH = JobGraph.from_operators(
@@ -35,18 +35,18 @@ SEEN = PolledJob(
 RUNS = {"1": 2, "2": 4}
 
 
-def open_actuator(*seen: PolledJob, slots: Slots | None = None) -> RecordedActuator:
+def open_actuator(*seen: PolledJob, slots: TaskSlots | None = None) -> RecordedActuator:
     jobs = {("files", "orders"): list(seen)}
     return RecordedActuator("files", lambda: jobs, {} if slots is None else {"files": slots})
 
 
-def observe(*seen: PolledJob, slots: Slots | None = None) -> ObservedJob:
+def observe(*seen: PolledJob, slots: TaskSlots | None = None) -> ObservedJob:
     return open_actuator(*seen, slots=slots).observe("files/orders")
 
 
 def test_the_last_reply_counts_and_what_runs_is_taken_for_what_was_asked_for() -> None:
     earlier = replace(SEEN, job_id="i", polled_at_ms=1000)
-    assert observe(SEEN, earlier, slots=Slots(8, 3)) == ObservedJob(
+    assert observe(SEEN, earlier, slots=TaskSlots(8, 3)) == ObservedJob(
         job_id="j",
         state="RUNNING",
         running=RUNS,

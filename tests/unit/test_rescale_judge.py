@@ -15,7 +15,7 @@ from control_entries import FOUR, NOW_S, TWO, entry_for, plain_case
 from controller.leases.lease import Lease
 from controller.log.control_log import LogEntry
 from controller.log.delta_log import DeltaControlLog, open_control_log
-from controller.outcomes.judge_rescales import RescaleJudge
+from controller.outcomes.judge_rescales import RescaleEvaluator
 from controller.outcomes.measure_outcome import find_lateness_s, measure
 from controller.view.job_view import JobView
 from controller.view.plan_rows import JobPlan
@@ -144,7 +144,7 @@ def judged(check: OutcomeCheck, step_id: str = "step-1") -> LogEntry:
 
 
 def test_a_rescale_is_judged_once_it_is_confirmed_and_its_outcome_kept_once(log) -> None:
-    judge = RescaleJudge("live", log, 60.0)
+    judge = RescaleEvaluator("live", log, 60.0)
     log.append(sent())
     assert judge.judge("orders", view(BEFORE)) == OutcomeCheck()
     log.append(confirmed())
@@ -167,7 +167,7 @@ def test_a_rescale_is_judged_once_it_is_confirmed_and_its_outcome_kept_once(log)
 
 @pytest.mark.parametrize(("step_id", "origin"), [("step-1", Origin.REACTIVE), (Origin.PIN, Origin.PIN)])
 def test_what_no_plan_promised_has_its_own_origin(log, step_id: str, origin: Origin) -> None:
-    judge = RescaleJudge("live", log, 60.0)
+    judge = RescaleEvaluator("live", log, 60.0)
     log.append(sent(step_id))
     judge.judge("orders", view(BEFORE))
     log.append_all([confirmed(step_id), judged(OutcomeCheck(False, "fine"), step_id)])
@@ -176,7 +176,7 @@ def test_what_no_plan_promised_has_its_own_origin(log, step_id: str, origin: Ori
 
 
 def test_without_measurements_before_or_after_nothing_is_judged_or_kept(log) -> None:
-    judge = RescaleJudge("live", log, 60.0)
+    judge = RescaleEvaluator("live", log, 60.0)
     log.append_all([sent(), confirmed()])
     assert judge.judge("orders", view(None)) == OutcomeCheck()
     known = judge.judge("orders", view(AFTER))
@@ -204,7 +204,7 @@ def test_measurements_of_a_job_that_has_gone_are_forgotten_and_those_of_others_k
 
 
 def test_measurements_before_one_step_are_not_those_of_another(log) -> None:
-    judge = RescaleJudge("live", log, 60.0)
+    judge = RescaleEvaluator("live", log, 60.0)
     log.append(sent())
     judge.judge("orders", view(BEFORE))
     log.append_all([sent("step-2"), confirmed("step-2"), judged(OutcomeCheck(False, "fine"), "step-2")])
@@ -214,7 +214,7 @@ def test_measurements_before_one_step_are_not_those_of_another(log) -> None:
 
 def test_a_pin_that_is_set_again_is_measured_anew(log) -> None:
     """Both requests have the pin's name for a step."""
-    judge = RescaleJudge("live", log, 60.0)
+    judge = RescaleEvaluator("live", log, 60.0)
     log.append(sent(Origin.PIN))
     judge.judge("orders", view(BEFORE))
     log.append(replace(sent(Origin.PIN), history=JobHistory("j", known_requested=TWO)))
@@ -225,7 +225,7 @@ def test_a_pin_that_is_set_again_is_measured_anew(log) -> None:
 
 
 def test_a_job_that_fails_is_kept_without_measurements_after(log) -> None:
-    judge = RescaleJudge("live", log, 60.0)
+    judge = RescaleEvaluator("live", log, 60.0)
     log.append(sent())
     judge.judge("orders", view(BEFORE))
     failures = tuple(Failure(SENT_S + at_s, "java.lang.IllegalStateException: x", "x") for at_s in (20, 40))
@@ -236,7 +236,7 @@ def test_a_job_that_fails_is_kept_without_measurements_after(log) -> None:
 
 
 def test_only_windows_after_the_confirmation_count_as_after(log) -> None:
-    judge = RescaleJudge("live", log, 60.0)
+    judge = RescaleEvaluator("live", log, 60.0)
     log.append(sent())
     judge.judge("orders", view(BEFORE))
     log.append_all([confirmed(), judged(OutcomeCheck(False, "fine"))])
@@ -249,7 +249,7 @@ def test_only_windows_after_the_confirmation_count_as_after(log) -> None:
 
 def test_a_request_whose_job_was_not_measured_before_it_uses_what_comes_next_and_keeps_it(log) -> None:
     """Windows are forgotten before a slow rescale is judged: the first measurement stays."""
-    judge = RescaleJudge("live", log, 60.0)
+    judge = RescaleEvaluator("live", log, 60.0)
     log.append(sent())
     judge.judge("orders", view(windows(SENT_S - 60, rates=100.0)))
     log.append(confirmed())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from controller.log.delta_log import DeltaControlLog
-from controller.outcomes.judge_rescales import RescaleJudge
+from controller.outcomes.judge_rescales import RescaleEvaluator
 from controller.outcomes.measure_outcome import measure
 from models.control.reconcile import OutcomeCheck
 from models.policies.observations import Observations
@@ -17,7 +17,7 @@ FINE = OutcomeCheck(False, "fine")
 
 def test_a_judged_rescale_without_measurements_after_it_is_not_kept(log: DeltaControlLog) -> None:
     """The windows that the verdict was made from may be gone; the outcome is kept with the first that come."""
-    judge = RescaleJudge("live", log, 60.0)
+    judge = RescaleEvaluator("live", log, 60.0)
     log.append(sent())
     judge.judge("orders", view(BEFORE))
     log.append_all([confirmed(), judged(FINE)])
@@ -29,7 +29,7 @@ def test_a_judged_rescale_without_measurements_after_it_is_not_kept(log: DeltaCo
 
 
 def test_each_step_is_held_against_what_was_measured_before_itself(log: DeltaControlLog) -> None:
-    judge = RescaleJudge("live", log, 60.0)
+    judge = RescaleEvaluator("live", log, 60.0)
     log.append(sent())
     judge.judge("orders", view(BEFORE))
     log.append(sent("step-2"))
@@ -42,7 +42,7 @@ def test_each_step_is_held_against_what_was_measured_before_itself(log: DeltaCon
 
 
 def test_a_request_in_flight_is_not_judged_whatever_was_confirmed_before(log: DeltaControlLog) -> None:
-    judge = RescaleJudge("live", log, 60.0)
+    judge = RescaleEvaluator("live", log, 60.0)
     log.append_all([sent(), confirmed(), judged(FINE)])
     log.append(sent("step-2"))
     judge.judge("orders", view(BEFORE))

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from include.flink.poller import RestSource
-from include.flink.raw_format import Kind
+from include.flink.raw_format import Endpoint
 from include.flink.transport import Reply
 
 JOB = "a" * 32
@@ -36,7 +36,7 @@ class Replies:
     def told(self):
         poll = RestSource.poll(self.source)
         assert poll.faults == ()
-        return [one.endpoint.removeprefix(DETAILS) for one in poll.records if one.kind == Kind.RESCALE]
+        return [one.endpoint.removeprefix(DETAILS) for one in poll.records if one.kind == Endpoint.RESCALE]
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def entry(rescale_id, state="COMPLETED"):
 
 def test_rescales_of_one_millisecond_are_told_apart(replies):
     replies.history = [entry(FIRST), entry(SECOND)]
-    retained = [one.observed_at_ms for one in replies.source.poll().records if one.kind == Kind.RESCALE]
+    retained = [one.observed_at_ms for one in replies.source.poll().records if one.kind == Endpoint.RESCALE]
     assert retained == [7_200_000, 7_200_001]
 
 

@@ -15,11 +15,11 @@ from fleet.plans import step_of
 from include.settings import Settings
 from include.tables.plan_row import PlanRow
 from models.scheduling.figures import format_late
-from page.risk import Goal, find_day_late, judge_risk
+from page.risk import LatenessGoal, find_day_late, judge_risk
 
 SHIPPED = Path(__file__).parents[1] / "support" / "shipped_plan.json"
 """Rows that the default policy made of the data that `make run` ships."""
-GOAL = Goal.of(Settings().planner.costs)
+GOAL = LatenessGoal.of(Settings().planner.costs)
 
 
 def read_rows() -> list[PlanRow]:
@@ -65,4 +65,4 @@ def test_red_is_what_is_above_the_goal_of_the_settings(late: float | None, level
     assert judge_risk(job, late, None, GOAL).level == level
     assert GOAL.describe() == "14.4 late minutes a day, in which a record waits for more than 60 s"
     tolerant = Settings.model_validate({"planner": {"costs": {"late_share_goal": 0.05}}})
-    assert judge_risk(job, late, None, Goal.of(tolerant.planner.costs)).level in {"ok", "unknown"}
+    assert judge_risk(job, late, None, LatenessGoal.of(tolerant.planner.costs)).level in {"ok", "unknown"}

@@ -26,7 +26,7 @@ from models.policies.situations import assume_untrained
 from models.policies.tidewise.programme_memory import PlannedLoad, ProgrammeMemory
 from models.policies.tidewise.programme_policy import Programme
 from models.scheduling.demand import LEVELS, SourceForecast
-from models.scheduling.slot_bounds import BoundedSpan, SlotBounds
+from models.scheduling.slot_bounds import BoundedWindow, SlotBounds
 from tests.unit.test_programme_plan import HOSTED, PAST, job_with
 from tests.unit.test_programme_policy import GRAPH, noisy
 
@@ -102,7 +102,7 @@ def test_no_window_is_on_after_its_end() -> None:
 
 
 def test_configurations_come_within_the_slots_and_operators_that_a_window_asks_for() -> None:
-    span = BoundedSpan("day", 0.0, 1.0, 8, 10, {"b": (2, 3)})
+    span = BoundedWindow("day", 0.0, 1.0, 8, 10, {"b": (2, 3)})
     rows, groups, limits = np.array([[4, 4], [12, 1], [9, 3]]), ("x", "x"), np.array([32, 32])
     assert span.bring_within(rows, ("a", "b"), groups, limits).tolist() == [[8, 3], [10, 2], [9, 3]]
     assert span.find_within(rows, ("a", "b"), groups).tolist() == [False, False, True]
@@ -111,7 +111,7 @@ def test_configurations_come_within_the_slots_and_operators_that_a_window_asks_f
 
 def bounded(job: Snapshot, after_s: float, lasts_s: float, least: int = 1, most: int = 2**31) -> Snapshot:
     begin_s = job.now_s + after_s
-    return replace(job, bounds=SlotBounds((BoundedSpan("day", begin_s, begin_s + lasts_s, least, most),)))
+    return replace(job, bounds=SlotBounds((BoundedWindow("day", begin_s, begin_s + lasts_s, least, most),)))
 
 
 def plan(job: Snapshot, policy: str) -> Schedule:

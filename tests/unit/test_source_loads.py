@@ -21,7 +21,7 @@ from include.tables import OBSERVATIONS, SOURCE_LOADS
 from lab.stages.inputs.source_series import SourceWindows
 from spark_jobs.source_inputs import source_loads
 from spark_jobs.source_inputs.source_loads import WHOLE_DAY
-from spark_jobs.source_inputs.source_windows import HistoryFrame
+from spark_jobs.source_inputs.source_windows import HistoryBins
 
 START = datetime(2026, 3, 20, 22, tzinfo=UTC)
 HOURS = 4  # of two days
@@ -199,7 +199,7 @@ def test_what_another_program_made_of_older_windows_is_made_again(tmp_path: Path
 def test_windows_in_bins_are_those_of_a_plain_loop(bin_s: int) -> None:
     generator = np.random.default_rng(bin_s)
     first_s, count = int(START.timestamp()), 40
-    frame = HistoryFrame(first_s + count * bin_s + 17.0, first_s, bin_s, count)
+    frame = HistoryBins(first_s + count * bin_s + 17.0, first_s, bin_s, count)
     start_s = first_s + generator.integers(-5, count + 5, 300) * bin_s + generator.integers(0, bin_s, 300)
     window_s = generator.choice([15, 60, 900, 3600], 300)
     rate = np.where(generator.random(300) < 0.2, np.nan, generator.integers(0, 50, 300) * 10.0)
@@ -218,7 +218,7 @@ def test_windows_in_bins_are_those_of_a_plain_loop(bin_s: int) -> None:
 
 
 def test_a_source_without_a_measured_window_was_never_seen() -> None:
-    frame = HistoryFrame(600.0, 0, 300, 2)
+    frame = HistoryBins(600.0, 0, 300, 2)
     measured = SourceWindows.of([0, 300, 600], [300, 300, 300], [None, None, 5.0]).select_measured(frame)
     assert math.isnan(measured.last_seen_s)
     assert np.isnan(measured.average_in_bins(frame)).all()

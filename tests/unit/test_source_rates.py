@@ -13,7 +13,7 @@ from include.lake_table import LakeTable
 from include.tables import OBSERVATIONS, SOURCE_LOADS
 from lab.stages.inputs.source_series import SourceWindows
 from spark_jobs.source_inputs.source_rates import SourceRates, list_sources, read_source_rates
-from spark_jobs.source_inputs.source_windows import HistoryFrame
+from spark_jobs.source_inputs.source_windows import HistoryBins
 
 NOON = datetime(2026, 3, 20, 12, tzinfo=UTC)
 NOON_S = int(NOON.timestamp())
@@ -26,7 +26,7 @@ def window(start_s: int, window_s: int, rate: float | None, **names: Any) -> dic
     return {**NAME, "is_source": True, "target_data_rate_per_s": rate, **times, **names}
 
 
-def read(lake: Path, rows: list[dict[str, Any]], frame: HistoryFrame, current: Any = None) -> SourceRates:
+def read(lake: Path, rows: list[dict[str, Any]], frame: HistoryBins, current: Any = None) -> SourceRates:
     LakeTable(str(lake), OBSERVATIONS).append(rows)
     return read_source_rates(
         str(lake),
@@ -44,7 +44,7 @@ def test_bins_of_three_days_are_those_of_all_windows_at_once(
 ) -> None:
     generator = np.random.default_rng(bin_s)
     bins = 48 * 3600 // bin_s
-    frame = HistoryFrame(NOON_S + bins * bin_s + 29.0, NOON_S, bin_s, bins)
+    frame = HistoryBins(NOON_S + bins * bin_s + 29.0, NOON_S, bin_s, bins)
     rows, expected = [], {}
     for job in ("a", "b", "late"):
         first_s = NOON_S - 3600 if job != "late" else NOON_S + 40 * 3600
@@ -64,7 +64,7 @@ def test_bins_of_three_days_are_those_of_all_windows_at_once(
 
 
 def test_a_source_that_is_younger_than_a_bin_has_its_rate_in_the_last_one(tmp_path: Path) -> None:
-    frame = HistoryFrame(NOON_S + 700.0, NOON_S, 300, 2)
+    frame = HistoryBins(NOON_S + 700.0, NOON_S, 300, 2)
     rows = [window(NOON_S + 610, 15, 5.0), window(NOON_S + 625, 15, 7.0), window(NOON_S + 910, 15, 99.0)]
     made = read(tmp_path, rows, frame)
     np.testing.assert_array_equal(made.rate_per_s, [[np.nan, 6.0]])
@@ -72,7 +72,7 @@ def test_a_source_that_is_younger_than_a_bin_has_its_rate_in_the_last_one(tmp_pa
 
 
 def test_a_source_without_a_rate_has_a_row_and_one_without_a_window_none(tmp_path: Path) -> None:
-    frame = HistoryFrame(NOON_S + 600.0, NOON_S, 300, 2)
+    frame = HistoryBins(NOON_S + 600.0, NOON_S, 300, 2)
     rows = [window(NOON_S, 300, None, job="silent"), window(NOON_S - 300, 300, 1.0, job="before")]
     made = read(tmp_path, [*rows, window(NOON_S + 600, 300, 1.0, job="after")], frame)
     assert made.names == [("c", "silent", "source")]
@@ -81,7 +81,7 @@ def test_a_source_without_a_rate_has_a_row_and_one_without_a_window_none(tmp_pat
 
 
 def test_a_renamed_operator_keeps_its_history_and_one_that_has_gone_ends(tmp_path: Path) -> None:
-    frame = HistoryFrame(NOON_S + 900.0, NOON_S, 300, 3)
+    frame = HistoryBins(NOON_S + 900.0, NOON_S, 300, 3)
     rows = [
         window(NOON_S, 300, 1.0, operator="old", vertex_id="v1"),
         window(NOON_S + 300, 300, 2.0, operator="old", vertex_id="v1"),
@@ -95,7 +95,7 @@ def test_a_renamed_operator_keeps_its_history_and_one_that_has_gone_ends(tmp_pat
 
 
 def test_the_rates_of_some_sources_are_theirs_among_all(tmp_path: Path) -> None:
-    frame = HistoryFrame(NOON_S + 600.0, NOON_S, 300, 2)
+    frame = HistoryBins(NOON_S + 600.0, NOON_S, 300, 2)
     every = read(tmp_path, [window(NOON_S, 300, at + 1.0, job=job) for at, job in enumerate("abc")], frame)
     some = read_source_rates(str(tmp_path), frame, {}, [("c", "b", "source"), ("c", "c", "source")])
     assert some.names == [name for name in every.names if name[1] != "a"]
@@ -103,7 +103,7 @@ def test_the_rates_of_some_sources_are_theirs_among_all(tmp_path: Path) -> None:
 
 
 def test_a_lake_without_observations_has_no_source(tmp_path: Path) -> None:
-    frame = HistoryFrame(NOON_S + 600.0, NOON_S, 300, 2)
+    frame = HistoryBins(NOON_S + 600.0, NOON_S, 300, 2)
     assert list_sources(str(tmp_path), frame, {}, LakeTable(str(tmp_path), SOURCE_LOADS).replace) == []
     made = read_source_rates(str(tmp_path), frame, {}, [])
     assert made.table.num_rows == 0
@@ -111,7 +111,7 @@ def test_a_lake_without_observations_has_no_source(tmp_path: Path) -> None:
 
 
 def test_the_rows_that_travel_have_the_same_bits(tmp_path: Path) -> None:
-    frame = HistoryFrame(NOON_S + 900.0, NOON_S, 300, 3)
+    frame = HistoryBins(NOON_S + 900.0, NOON_S, 300, 3)
     made = read(tmp_path, [window(NOON_S + 300 * at, 300, 0.1 * at, job=f"j{at}") for at in range(3)], frame)
     travelled = made.table.to_pandas()
     assert np.stack(travelled["rate_per_s"].to_list()).tobytes() == made.rate_per_s.tobytes()

@@ -9,14 +9,14 @@ import pytest
 from controller.memory.memory_store import JobMemory, MemoryStore
 from controller.memory.stored_memories import StoredMemories
 from controller.view.job_view import EvaluationState
-from controller.view.plan_rows import Remembered
+from controller.view.plan_rows import PolicyMemory
 from lab.policies.baselines.reactive import ReactiveMemory
 from models.policies.memory import dump
 from tests.unit.test_evaluation import NOW_S, stand
 from tests.unit.test_present_names import BEFORE
 
 STANDING = stand()
-REACTS = Remembered("reactive", dump(ReactiveMemory()))
+REACTS = PolicyMemory("reactive", dump(ReactiveMemory()))
 STATES = {
     ("c", "all"): replace(STANDING, remembered=REACTS, operators=BEFORE),
     ("c", "left as it is"): replace(STANDING, standing=None, operators=BEFORE),

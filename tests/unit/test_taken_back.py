@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from models.policies.tidewise.taken_back import TakenBack
+from models.policies.tidewise.taken_back import ScaleDownRecord
 from models.programme.choice import ProgrammeDecision
-from models.programme.problem import Terms
+from models.programme.problem import CostTerms
 
-TERMS = Terms(0.2 / 32, 0.4, 0.46, 60.0, 40.0, 60.0, 30.0, 1 / 288)
+TERMS = CostTerms(0.2 / 32, 0.4, 0.46, 60.0, 40.0, 60.0, 30.0, 1 / 288)
 CHOICE = ProgrammeDecision(
     *(0, 8, 8, 0.0, "slot-hours", 8, 0, 0.0, 1.0, 1.0, 1.0, 7200, 0.0, 0.0, 0.0),
     is_behind=False,
@@ -18,9 +18,9 @@ CHOICE = ProgrammeDecision(
 )
 
 
-def follow(looks: list[tuple[int, int, float]], before: TakenBack | None = None) -> TakenBack:
+def follow(looks: list[tuple[int, int, float]], before: ScaleDownRecord | None = None) -> ScaleDownRecord:
     """Return what becomes of (minute, slots, age of the backlog) at evaluations."""
-    state = before or TakenBack()
+    state = before or ScaleDownRecord()
     for minute, slots, age_s in looks:
         state = state.follow(replace(CHOICE, slots_from=slots, age_s=age_s), TERMS, 60 * minute)
     return state

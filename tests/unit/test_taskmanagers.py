@@ -16,11 +16,11 @@ from models.hosting.host import HostMemory, evaluate
 from models.policies.tidewise.programme_policy import Programme
 from models.polling.job_replies import read_overview
 from models.programme.choice import ProgrammeDecision, describe_choice
-from models.programme.problem import Terms
+from models.programme.problem import CostTerms
 from models.scheduling.expectation import Expectation
 from models.scheduling.rescale_timing import ScheduleStep
 
-TERMS = Terms(0.01, 0.4, 0.4, 60.0, 30.0, 60.0, 60.0, 0.0, taskmanager_slots=4)
+TERMS = CostTerms(0.01, 0.4, 0.4, 60.0, 30.0, 60.0, 60.0, 0.0, taskmanager_slots=4)
 
 
 def test_whole_taskmanagers_are_paid() -> None:

@@ -15,13 +15,15 @@ from models.training.held_out import find_held
 from models.training.job_facts import learn_facts
 from models.training.job_tests import find_since, list_tests, measure_sustained
 from models.training.job_windows import KnownOperator, TrainingHistory, TrainingWindows
-from models.training.recovery_fits import Events
+from models.training.recovery_fits import RecoveryEvents
 
 START_S, WINDOW_S = 1_780_000_200, 300
 HOURS = 72
 OPTIONS = Training()
 NAMES = ("in", "work")
-NO_EVENTS = Events(np.zeros(0, np.int64), *(np.zeros(0, str) for _ in range(2)), *(np.zeros(0) for _ in range(3)))
+NO_EVENTS = RecoveryEvents(
+    np.zeros(0, np.int64), *(np.zeros(0, str) for _ in range(2)), *(np.zeros(0) for _ in range(3))
+)
 
 
 def history(*, skew: float = 1.0, noise: float = 0.02, busiest: float = 0.9) -> TrainingHistory:
@@ -59,7 +61,7 @@ def end_s(given: TrainingHistory) -> float:
     return float(given.windows.end_s.max())
 
 
-def train(given: TrainingHistory, events: Events = NO_EVENTS) -> JobModels:
+def train(given: TrainingHistory, events: RecoveryEvents = NO_EVENTS) -> JobModels:
     as_of_s = end_s(given)
     since = find_since(find_first_s(given.windows), as_of_s, None, OPTIONS)
     (models,) = train_alone([given], [events], OPTIONS, as_of_s, [since])
@@ -141,7 +143,7 @@ def test_what_is_ahead_begins_after_the_champion_was_trained(champion_h: float |
 def test_downtimes_of_the_job_are_drawn_towards_the_prior() -> None:
     seconds = np.array([60.0, 62.0, 58.0])
     same = np.full(3, "rescale")
-    events = Events(np.zeros(3, np.int64), same, same, seconds, np.full(3, np.nan), np.full(3, np.nan))
+    events = RecoveryEvents(np.zeros(3, np.int64), same, same, seconds, np.full(3, np.nan), np.full(3, np.nan))
     recovery = train(history(), events).recovery
     assert 40.0 < recovery.downtime_rescale_s < 60.0
     assert recovery.events == 3

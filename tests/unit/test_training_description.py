@@ -13,7 +13,7 @@ from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel, Rec
 from models.training.gate import compare, judge
 from spark_jobs.train.changes import describe_changes
 from spark_jobs.train.description import describe_training
-from spark_jobs.train.training_data import Inputs
+from spark_jobs.train.training_data import TrainingInputs
 
 RESULT = {
     "jobs": 14,
@@ -47,7 +47,7 @@ MEASURED = {
 
 
 def test_says_what_it_learnt_from_what_the_gate_compared_and_where_the_plots_are():
-    inputs = Inputs(datetime(2026, 11, 20, 20, tzinfo=UTC), None, None, [], ("", ""), {})
+    inputs = TrainingInputs(datetime(2026, 11, 20, 20, tzinfo=UTC), None, None, [], ("", ""), {})
     gate = judge([HELD, AHEAD, UNSEEN], has_champion=True, champion_knows=1)
     source = "silver.observations, Delta version 3"
     text = describe_training(inputs, Training(), RESULT, MEASURED, gate=gate, source=source, run_id="4f2e")

@@ -9,21 +9,21 @@ import numpy as np
 import pytest
 
 from models.programme.horizon import STEPS, spread_levels
-from models.programme.load_outlook import Followed, LoadOutlook
-from models.programme.problem import Sizes, Terms
+from models.programme.load_outlook import LoadOutlook, LoadReference
+from models.programme.problem import CostTerms, Sizes
 from models.programme.programme import solve
-from models.programme.trajectory import DAY_STEPS, Day, Trajectory
+from models.programme.trajectory import DAY_STEPS, SolvedDay, Trajectory
 
 SHAPE = (0, 0, 7, 0, 0, 0, 0, 1)
 SLOTS = np.array([8.0, 4.0, 6.0, 10.0, 12.0])
-TERMS = Terms(0.2 / 32, 0.4, 0.46, 60.0, 40.0, 60.0, 30.0, 1 / 288)
+TERMS = CostTerms(0.2 / 32, 0.4, 0.46, 60.0, 40.0, 60.0, 30.0, 1 / 288)
 CAPACITY = 1000.0
 
 
 def outlook(loads: np.ndarray) -> LoadOutlook:
     """Return an outlook of a day that follows a forecast's shape, with a spread of 4% to 12%."""
     sd = 0.04 + 0.08 * np.minimum(np.arange(288) / 96, 1.0)
-    return LoadOutlook(np.log(loads), sd, 0.02, 1.0, 0.98, 0.0, SHAPE, Followed("champion", 1.0), 0.05)
+    return LoadOutlook(np.log(loads), sd, 0.02, 1.0, 0.98, 0.0, SHAPE, LoadReference("champion", 1.0), 0.05)
 
 
 def sizes(running: float, steps: tuple[int, ...]) -> Sizes:
@@ -36,7 +36,7 @@ def follow(running: float, loads: np.ndarray, age_s: float = 0.0, **changed: flo
     """Return the trajectory of a day under other terms."""
     seen, rows = outlook(loads), sizes(running, DAY_STEPS)
     terms = replace(TERMS, **changed)
-    return Day.solve(rows, spread_levels(seen, DAY_STEPS), seen, terms, age_s).follow(0.0)
+    return SolvedDay.solve(rows, spread_levels(seen, DAY_STEPS), seen, terms, age_s).follow(0.0)
 
 
 def day(
@@ -45,7 +45,7 @@ def day(
     """Return (evaluation, slots before, slots after) of the steps of a day."""
     seen, rows = outlook(loads), sizes(running, DAY_STEPS)
     levels = spread_levels(seen, DAY_STEPS)
-    made = Day.solve(rows, levels, seen, TERMS, age_s).follow(0.0, avoids_lateness=avoids_lateness)
+    made = SolvedDay.solve(rows, levels, seen, TERMS, age_s).follow(0.0, avoids_lateness=avoids_lateness)
     return [(one.first, rows.slots[one.place_from], rows.slots[one.place_to]) for one in made.turns]
 
 
@@ -113,7 +113,7 @@ def test_within_its_band_the_programme_decides_the_same() -> None:
     loads = np.full(288, 3500.0)
     loads[6:] = 9000.0
     seen, rows = outlook(loads), sizes(6.0, DAY_STEPS)
-    made = Day.solve(rows, spread_levels(seen, DAY_STEPS), seen, TERMS, 0.0).follow(0.0)
+    made = SolvedDay.solve(rows, spread_levels(seen, DAY_STEPS), seen, TERMS, 0.0).follow(0.0)
     turn = made.turns[0]
     target, band = rows.slots[turn.place_to], turn.band
     assert band.load_low_per_s < loads[turn.first] < band.load_high_per_s
@@ -138,7 +138,7 @@ def test_a_tolerance_widens_the_band() -> None:
     loads[40:] = 9000.0
     seen, rows = outlook(loads), sizes(6.0, DAY_STEPS)
     levels = spread_levels(seen, DAY_STEPS)
-    solved = Day.solve(rows, levels, seen, TERMS, 0.0)
+    solved = SolvedDay.solve(rows, levels, seen, TERMS, 0.0)
     narrow, wide = (solved.follow(one).turns[0].band for one in (0.0, 0.06))
     assert wide.load_low_per_s <= narrow.load_low_per_s
     assert wide.load_high_per_s > narrow.load_high_per_s

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli.embedded import LOOPBACK
-from cli.ui import SAY_EVERY_S, Group, Service, UiError, Waiting, main, services
+from cli.ui import SAY_EVERY_S, ProcessGroup, Service, UiError, WaitProgress, main, services
 
 
 def test_only_the_two_interfaces_listen_and_only_on_this_machine() -> None:
@@ -22,7 +22,7 @@ def test_only_the_two_interfaces_listen_and_only_on_this_machine() -> None:
 def test_what_is_waited_for_is_said_at_once_and_then_for_how_long(monkeypatch, capsys) -> None:
     now = [100.0]
     monkeypatch.setattr("cli.ui.time.monotonic", lambda: now[0])
-    waiting = Waiting("Airflow's database")
+    waiting = WaitProgress("Airflow's database")
     assert capsys.readouterr().out == "ui: waiting for Airflow's database ...\n"
     waiting.say()
     assert capsys.readouterr().out == ""
@@ -34,7 +34,7 @@ def test_what_is_waited_for_is_said_at_once_and_then_for_how_long(monkeypatch, c
 
 @pytest.mark.parametrize("code", [0, 3])
 def test_what_has_to_end_before_the_rest_starts_says_where_it_failed(tmp_path: Path, code: int) -> None:
-    group = Group(dict(os.environ), tmp_path)
+    group = ProcessGroup(dict(os.environ), tmp_path)
     group.start(Service("database", [sys.executable, "-S", "-c", f"raise SystemExit({code})"]))
     try:
         if code:
@@ -46,7 +46,7 @@ def test_what_has_to_end_before_the_rest_starts_says_where_it_failed(tmp_path: P
         group.stop()
 
 
-def _wait_until_ended(group: Group) -> None:
+def _wait_until_ended(group: ProcessGroup) -> None:
     while not group.has_ended("database"):
         time.sleep(0.01)
 

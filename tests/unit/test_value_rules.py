@@ -13,8 +13,8 @@ from models.observing.value_rules import (
     SHARE_LIMIT_MS,
     SUBTASK_AGGREGATIONS,
     VALUE_RULES,
+    MetricScope,
     MetricValues,
-    Scope,
     find_broken_rules,
     is_time,
     is_time_share,
@@ -97,10 +97,10 @@ def test_every_rule_is_broken_by_a_value_of_its_scope_alone():
         for is_share in (False, True):
             result = find_broken_rules(values_of(value, is_share=is_share), MAX_VALUE)[:, 0]
             inside = {
-                Scope.ALL: np.full(5, True),
-                Scope.NO_WATERMARKS: np.full(5, True),
-                Scope.OTHER_METRICS: np.full(5, not is_share),
-                Scope.SUBTASK_SHARES: is_share & np.isin(AGGREGATIONS, SUBTASK_AGGREGATIONS),
+                MetricScope.ALL: np.full(5, True),
+                MetricScope.NO_WATERMARKS: np.full(5, True),
+                MetricScope.OTHER_METRICS: np.full(5, not is_share),
+                MetricScope.SUBTASK_SHARES: is_share & np.isin(AGGREGATIONS, SUBTASK_AGGREGATIONS),
             }[VALUE_RULES[place].scope]
             assert (result == np.where(inside, place, NO_RULE)).all(), (place, is_share)
 

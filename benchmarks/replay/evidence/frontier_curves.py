@@ -13,13 +13,13 @@ from benchmarks.replay.cost_summary import AFTER, DEFAULT
 from benchmarks.replay.evidence.frontier_forms import split_point
 from benchmarks.replay.evidence.study_tables import Cells
 from benchmarks.replay.replay_cases import Row
-from fleet.frontier import Point
+from fleet.frontier import FrontierPoint
 
 _DAILY = ("slot_hours", "late_minutes_per_day", "rescales_per_day")
 _LEAST_LATE = 0.1  # minutes a day: the axis is logarithmic
 
 
-def build_curves(rows: Sequence[Row], traces: Sequence[str]) -> dict[str, list[Point]]:
+def build_curves(rows: Sequence[Row], traces: Sequence[str]) -> dict[str, list[FrontierPoint]]:
     """Return policy -> its points that every trace has, means of the traces, by late minutes.
 
     Args:
@@ -30,12 +30,12 @@ def build_curves(rows: Sequence[Row], traces: Sequence[str]) -> dict[str, list[P
     for row in rows:
         if row["segment"] == AFTER and row["trace"] in traces and BETWEEN in str(row["policy"]):
             points.setdefault(str(row["policy"]), []).append(row)
-    result: dict[str, list[Point]] = {}
+    result: dict[str, list[FrontierPoint]] = {}
     for name, own in points.items():
         if {row["trace"] for row in own} == set(traces):
             policy, label = split_point(name)
             means = [float(np.mean([_read_daily(row, column) for row in own])) for column in _DAILY]
-            result.setdefault(policy, []).append(Point(label, *means))
+            result.setdefault(policy, []).append(FrontierPoint(label, *means))
     return {policy: sorted(each, key=lambda one: one.late_minutes) for policy, each in result.items()}
 
 
@@ -44,7 +44,7 @@ def _read_daily(row: Row, column: str) -> float:
     return value / (float(str(row["days"])) - 1.0) if column == "slot_hours" else value
 
 
-def interpolate_slot_hours(curve: Sequence[Point], late_minutes: float) -> float | None:
+def interpolate_slot_hours(curve: Sequence[FrontierPoint], late_minutes: float) -> float | None:
     """Return the slot-hours a day of a policy at some late minutes a day; None outside of its curve.
 
     A policy that has fewer late minutes for fewer slot-hours at another point takes that point.

@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from include.flink.poller import Delivery, Poll, deliver
-from include.flink.raw_format import Kind, RawRecord
+from include.flink.poller import DeliveredFiles, Poll, deliver
+from include.flink.raw_format import Endpoint, RawRecord
 from include.metric_sources.kafka.broker import Broker, KafkaUnreachableError
 from include.raw_files import KAFKA_PREFIX
 from include.settings.sources import Kafka
@@ -42,11 +42,11 @@ class KafkaSource:
             body = json.dumps({"kafka": name, "topics": topics}, separators=(",", ":"))
             names = ",".join(one["topic"] for one in topics)
             endpoint = f"kafka:{name}/list_offsets?topics={names}"
-            kind = str(Kind.KAFKA_OFFSETS)
+            kind = str(Endpoint.KAFKA_OFFSETS)
             records.append(RawRecord(self._last_ms, self._cluster, kind, endpoint, None, None, 200, body))
         return Poll(tuple(records), tuple(faults))
 
-    def write(self, poll: Poll, raw_root: Path, now_s: float) -> Delivery:
+    def write(self, poll: Poll, raw_root: Path, now_s: float) -> DeliveredFiles:
         """Write the lines as one file into the directory of the present hour.
 
         Raises:

@@ -77,7 +77,7 @@ class PrometheusTimesUnknownError(PrometheusError):
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class QueryRange:
     """The times of a range query, epoch seconds: ``start_s``, then every ``step_s`` up to ``end_s``."""
 
     start_s: int
@@ -132,7 +132,7 @@ class PrometheusClient:
             headers={} if server.tenant is None else {"X-Scope-OrgID": server.tenant},
         )
 
-    def query_range(self, query: str, grid: Grid) -> list[Series]:
+    def query_range(self, query: str, grid: QueryRange) -> list[Series]:
         """Return the series that a query selects; a partial answer is asked for again, a few times.
 
         Raises:
@@ -216,7 +216,7 @@ def _texts(value: object) -> list[str]:
     return [" ".join(str(one).split()) for one in several if one]
 
 
-def _on_grid(result: Mapping[str, Any], grid: Grid) -> Series:
+def _on_grid(result: Mapping[str, Any], grid: QueryRange) -> Series:
     values = np.full(grid.steps, np.nan)
     points = result.get("values") or []
     if points:

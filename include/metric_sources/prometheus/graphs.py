@@ -67,7 +67,7 @@ def as_label(name: str) -> str:
     return _REPLACED.sub("_", name)
 
 
-class GraphBook:
+class GraphRegistry:
     """The graphs that are known of a cluster's jobs.
 
     Args:

@@ -18,7 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from include.flink.raw_format import Kind, RawRecord, hour_directory, write_lines
+from include.flink.raw_format import Endpoint, RawRecord, hour_directory, write_lines
 from include.metric_sources.prometheus.client import PrometheusError, PrometheusRefusedError
 from include.metric_sources.prometheus.known_runs import read_runs
 from include.metric_sources.prometheus.source import FILE_PREFIX, WITHOUT_SAMPLES, PrometheusSource
@@ -41,7 +41,7 @@ class NoServerError(PrometheusError):
 
 
 @dataclass(frozen=True, slots=True)
-class HourDone:
+class ImportedHour:
     """One hour of an import.
 
     Attributes:
@@ -70,7 +70,7 @@ def import_hours(
     ingested: Collection[datetime] = frozenset(),
     pause_s: float = 0.0,
     sleep: Callable[[float], None] = time.sleep,
-) -> Iterator[HourDone]:
+) -> Iterator[ImportedHour]:
     """Write the raw file of every hour that has none; yields hour by hour, in order of time.
 
     Args:
@@ -95,7 +95,7 @@ def import_hours(
     while hour < interval.end:
         outcome = find_done(hour)
         if outcome:
-            yield HourDone(hour, outcome)
+            yield ImportedHour(hour, outcome)
             hour += _HOUR
             continue
         hours = 1
@@ -111,30 +111,32 @@ def import_hours(
         for one in (hour + number * _HOUR for number in range(hours)):
             records = source.records_of_hour(result, one, read_runs(raw_root, cluster, one))
             if not tells_something(records):
-                yield HourDone(one, "empty")
+                yield ImportedHour(one, "empty")
                 continue
             path, times = file_of(raw_root, cluster, one), _list_times(map(asdict, records))
             if path.exists() and len(_read_times(path) or ()) >= len(times):
-                yield HourDone(one, "short", is_short=True)
+                yield ImportedHour(one, "short", is_short=True)
                 continue
             write_lines(path, (record.to_line() for record in records))
-            yield HourDone(one, "written", len(records), path, is_short=not _is_whole(times, one, most_gap_s))
+            yield ImportedHour(one, "written", len(records), path, is_short=not _is_whole(times, one, most_gap_s))
         sleep(pause_s)
         hour += hours * _HOUR
 
 
 def tells_something(records: Iterable[RawRecord]) -> bool:
     """Whether lines hold a sample of a job, or a cluster that says that no job runs."""
-    return any(record.kind != Kind.OVERVIEW or json.loads(record.body).get("jobs-running") == 0 for record in records)
+    return any(
+        record.kind != Endpoint.OVERVIEW or json.loads(record.body).get("jobs-running") == 0 for record in records
+    )
 
 
 def _list_times(records: Iterable[Mapping[str, Any]]) -> list[int]:
     """Return when something was measured or a cluster said that no job runs, epoch milliseconds, ascending."""
-    return sorted({one["observed_at_ms"] for one in records if one["kind"] == Kind.VERTEX_METRICS or _is_idle(one)})
+    return sorted({one["observed_at_ms"] for one in records if one["kind"] == Endpoint.VERTEX_METRICS or _is_idle(one)})
 
 
 def _is_idle(record: Mapping[str, Any]) -> bool:
-    return bool(record["kind"] == Kind.OVERVIEW and json.loads(record["body"]).get("jobs-running") == 0)
+    return bool(record["kind"] == Endpoint.OVERVIEW and json.loads(record["body"]).get("jobs-running") == 0)
 
 
 def _read_times(path: Path) -> list[int] | None:
@@ -197,7 +199,7 @@ def name_short(cluster: str, hours: Iterable[datetime]) -> str:
 
 
 @dataclass(slots=True)
-class ImportedHours:
+class ImportResult:
     """What an import has done.
 
     Attributes:
@@ -224,7 +226,7 @@ def import_cluster(
     on_hour: Callable[[], None] = lambda: None,
     *,
     is_forced: bool = False,
-) -> ImportedHours:
+) -> ImportResult:
     """Write the raw files of a cluster; where it is forced, also of hours that were ingested from files that are gone.
 
     Raises:
@@ -233,7 +235,7 @@ def import_cluster(
     """
     cluster = settings.clusters[name]
     source = PrometheusSource.of(name, cluster)
-    made = ImportedHours()
+    made = ImportResult()
     # What a server told may be asked of it again: ingestion refuses what has become less.
     passed_over = (KAFKA_PREFIX, FILE_PREFIX)
     ingested = set[datetime]() if is_forced else read_ingested_hours(settings, name, hours, passed_over)

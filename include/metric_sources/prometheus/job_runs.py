@@ -32,7 +32,7 @@ _OPEN = -1.0  # no restarts are counted
 
 
 @dataclass(frozen=True, slots=True)
-class KnownRun:
+class RecordedRun:
     """A run that earlier raw lines tell of: when it began, epoch ms, and vertex id -> parallelism."""
 
     running_ms: int
@@ -75,7 +75,7 @@ def newest_target(targets: Sequence[Target], steps: int) -> tuple[Floats, dict[s
     return times, values
 
 
-def follow_job(job: JobMeasurements, grid_s: Floats, max_age_s: float, known: Sequence[KnownRun] = ()) -> JobSteps:
+def follow_job(job: JobMeasurements, grid_s: Floats, max_age_s: float, known: Sequence[RecordedRun] = ()) -> JobSteps:
     """Return what is told of a job.
 
     Args:
@@ -115,7 +115,7 @@ def _state(values: Mapping[str, Floats], step: int, ran_ms: Floats) -> str:
     return "RESTARTING"  # a job that its JobManager shows and that does not run is being brought back
 
 
-def _run_starts(estimates_ms: Floats, restarts: Floats, known: Sequence[KnownRun], first_ms: float) -> Floats:
+def _run_starts(estimates_ms: Floats, restarts: Floats, known: Sequence[RecordedRun], first_ms: float) -> Floats:
     """Return (steps,) one start for all samples of a run: the known one, else the latest estimate."""
     runs: list[tuple[float, list[int]]] = []
     counted = _OPEN

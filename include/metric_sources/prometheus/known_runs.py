@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from include.flink.job_states import RUNNING
-from include.flink.raw_format import Kind, hour_directory
-from include.metric_sources.prometheus.job_runs import KnownRun
+from include.flink.raw_format import Endpoint, hour_directory
+from include.metric_sources.prometheus.job_runs import RecordedRun
 from include.raw_files import KAFKA_PREFIX, is_raw_name
 from include.raw_lines import DamagedFileError, read_text_lines
 
 REACH_H = 48
 _FILES = 3  # of an hour: polls of REST are a file each, and every one tells of all jobs
-_MARK = f'"kind":"{Kind.JOB}"'
+_MARK = f'"kind":"{Endpoint.JOB}"'
 
 
-def read_runs(raw_root: Path, cluster: str, hour: datetime) -> dict[str, tuple[KnownRun, ...]]:
+def read_runs(raw_root: Path, cluster: str, hour: datetime) -> dict[str, tuple[RecordedRun, ...]]:
     """Return job id -> its runs as the nearest files before an hour and after its start tell them.
 
     Args:
@@ -27,7 +27,7 @@ def read_runs(raw_root: Path, cluster: str, hour: datetime) -> dict[str, tuple[K
         cluster: its name.
         hour: start of the hour, UTC.
     """
-    result: dict[str, dict[int, KnownRun]] = {}
+    result: dict[str, dict[int, RecordedRun]] = {}
     for files in (_nearest(raw_root, cluster, hour, -1), _nearest(raw_root, cluster, hour, 1)):
         for path in files:
             for job_id, run in _runs_in(path):
@@ -48,7 +48,7 @@ def _nearest(raw_root: Path, cluster: str, hour: datetime, direction: int) -> li
     return []
 
 
-def _runs_in(path: Path) -> Iterator[tuple[str, KnownRun]]:
+def _runs_in(path: Path) -> Iterator[tuple[str, RecordedRun]]:
     try:
         for line in read_text_lines(path):
             run = _run_in(line) if _MARK in line else None
@@ -58,7 +58,7 @@ def _runs_in(path: Path) -> Iterator[tuple[str, KnownRun]]:
         return  # ingestion names a file that cannot be read
 
 
-def _run_in(line: str) -> tuple[str, KnownRun] | None:
+def _run_in(line: str) -> tuple[str, RecordedRun] | None:
     try:
         record = json.loads(line)
         run = run_of(json.loads(record["body"]))
@@ -67,9 +67,9 @@ def _run_in(line: str) -> tuple[str, KnownRun] | None:
         return None
 
 
-def run_of(reply: dict[str, Any]) -> KnownRun | None:
+def run_of(reply: dict[str, Any]) -> RecordedRun | None:
     """Return the run that a reply of ``/jobs/:jobid`` tells of; None when the job does not run."""
     if reply["state"] != RUNNING or type(reply["timestamps"].get(RUNNING)) is not int:
         return None
     reported = {one["id"]: one["parallelism"] for one in reply["vertices"] if type(one.get("parallelism")) is int}
-    return KnownRun(reply["timestamps"][RUNNING], reported)
+    return RecordedRun(reply["timestamps"][RUNNING], reported)

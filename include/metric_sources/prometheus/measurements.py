@@ -9,11 +9,11 @@ import numpy as np
 
 from include.metric_sources.prometheus.client import (
     Floats,
-    Grid,
     PrometheusClient,
     PrometheusError,
     PrometheusPartialError,
     PrometheusTimesUnknownError,
+    QueryRange,
     Series,
 )
 from include.metric_sources.prometheus.doubles import find_double
@@ -45,7 +45,7 @@ class JobMeasurements:
 class ClusterMeasurements:
     """All series of a cluster on a grid; ``cluster`` holds its own metrics, none when several clusters show them."""
 
-    grid: Grid
+    grid: QueryRange
     jobs: dict[str, JobMeasurements]
     cluster: dict[str, Floats]
 
@@ -63,11 +63,11 @@ class ClusterMeasurements:
             if managers or tasks:
                 jobs[job_id] = JobMeasurements(job_id, job.label, managers, tasks)
         start_s = self.grid.start_s + first * self.grid.step_s
-        grid = Grid(start_s, start_s + (last - first) * self.grid.step_s, self.grid.step_s)
+        grid = QueryRange(start_s, start_s + (last - first) * self.grid.step_s, self.grid.step_s)
         return ClusterMeasurements(grid, jobs, {name: values[part] for name, values in self.cluster.items()})
 
 
-def fetch(client: PrometheusClient, server: Prometheus, grid: Grid) -> ClusterMeasurements:
+def fetch(client: PrometheusClient, server: Prometheus, grid: QueryRange) -> ClusterMeasurements:
     """Ask for all series of a cluster; queries whose answers do not agree are asked again, a few times.
 
     Raises:
@@ -77,7 +77,7 @@ def fetch(client: PrometheusClient, server: Prometheus, grid: Grid) -> ClusterMe
     return client.ask_again(lambda: _fetch(client, server, grid))
 
 
-def _fetch(client: PrometheusClient, server: Prometheus, grid: Grid) -> ClusterMeasurements:
+def _fetch(client: PrometheusClient, server: Prometheus, grid: QueryRange) -> ClusterMeasurements:
     queries = Queries.of(server)
 
     def ask(query: str) -> list[Series]:
@@ -110,7 +110,7 @@ def _fetch(client: PrometheusClient, server: Prometheus, grid: Grid) -> ClusterM
     return ClusterMeasurements(grid, jobs, _of_cluster(ask(queries.cluster), server))
 
 
-def _clocks(place: str, result: Iterable[Series], grid: Grid) -> list[Series]:
+def _clocks(place: str, result: Iterable[Series], grid: QueryRange) -> list[Series]:
     """Return series of times without those at which no sample can have been scraped.
 
     Raises:

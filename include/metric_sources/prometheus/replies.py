@@ -13,15 +13,15 @@ import numpy as np
 
 from include.flink.endpoints import AGGREGATES, JOB_METRICS
 from include.flink.job_states import CHECKPOINT_COMPLETED, RUNNING
-from include.flink.raw_format import Kind, RawRecord
+from include.flink.raw_format import Endpoint, RawRecord
 from include.metric_sources.prometheus.client import Floats
-from include.metric_sources.prometheus.graphs import Graph, GraphBook, as_label
-from include.metric_sources.prometheus.job_runs import JobSteps, KnownRun, follow_job
+from include.metric_sources.prometheus.graphs import Graph, GraphRegistry, as_label
+from include.metric_sources.prometheus.job_runs import JobSteps, RecordedRun, follow_job
 from include.metric_sources.prometheus.measurements import ClusterMeasurements, JobMeasurements
 from include.metric_sources.prometheus.vertex_steps import VertexSteps, aggregate, find_parallelism, join_subtasks
 
 _SOURCE_LABEL, _SOURCE_NAME = "Source:_", "Source: "
-KnownRuns = Mapping[str, Sequence[KnownRun]]
+KnownRuns = Mapping[str, Sequence[RecordedRun]]
 
 
 class ReplyWriter:
@@ -36,7 +36,7 @@ class ReplyWriter:
     """
 
     def __init__(
-        self, cluster: str, book: GraphBook, *, max_age_s: float, hold_s: float = 0.0, every_poll: bool = False
+        self, cluster: str, book: GraphRegistry, *, max_age_s: float, hold_s: float = 0.0, every_poll: bool = False
     ) -> None:
         self._cluster, self._book = cluster, book
         self._max_age_s, self._hold_ms, self._every_poll = max_age_s, 1000 * hold_s, every_poll
@@ -76,10 +76,17 @@ class ReplyWriter:
             body = {field: int(value) for field, value in reported if np.isfinite(value)}
             at_ms = round(1000 * at_s)
             if body and start_ms <= at_ms < end_ms:
-                yield self.record(at_ms, Kind.OVERVIEW, "jobmanager", body)
+                yield self.record(at_ms, Endpoint.OVERVIEW, "jobmanager", body)
 
     def record(
-        self, at_ms: int, kind: Kind, scope: str, body: Any, *, job_id: str | None = None, vertex_id: str | None = None
+        self,
+        at_ms: int,
+        kind: Endpoint,
+        scope: str,
+        body: Any,
+        *,
+        job_id: str | None = None,
+        vertex_id: str | None = None,
     ) -> RawRecord:
         """Return a raw line; ``endpoint`` names the query that its values came from."""
         labels = [f'{name}="{value}"' for name, value in (("job_id", job_id), ("task_id", vertex_id)) if value]
@@ -91,7 +98,7 @@ class ReplyWriter:
 class _JobWriter:
     """Writes the lines of one job."""
 
-    def __init__(self, writer: ReplyWriter, job: JobMeasurements, grid_s: Floats, known: Sequence[KnownRun]) -> None:
+    def __init__(self, writer: ReplyWriter, job: JobMeasurements, grid_s: Floats, known: Sequence[RecordedRun]) -> None:
         self._writer, self._job, self._known = writer, job, known
         self._steps: JobSteps = follow_job(job, grid_s, writer._max_age_s, known)
         self._subtasks = {
@@ -150,15 +157,15 @@ class _JobWriter:
             if body is None:
                 continue
             last_ms = at_ms
-            yield self._record(at_ms, Kind.JOB, "jobmanager_job", body)
+            yield self._record(at_ms, Endpoint.JOB, "jobmanager_job", body)
             counted = float(steps.values.get("numRestarts", np.full(len(steps.times_s), -1.0))[step])
             hour = at_ms // 3_600_000
             is_first = reported_hour.get(self._job.job_id) != hour
             if self._graph is not None and is_first and body["state"] == RUNNING:
                 plan = {"jid": self._job.job_id, "name": self._name, "nodes": self._graph.nodes}
-                yield self._record(at_ms, Kind.PLAN, "jobmanager_job", {"plan": plan})
+                yield self._record(at_ms, Endpoint.PLAN, "jobmanager_job", {"plan": plan})
             if is_first or counted != restarts or self._writer._every_poll:
-                yield self._record(at_ms, Kind.JOB_METRICS, "jobmanager_job", self._job_metrics(step))
+                yield self._record(at_ms, Endpoint.JOB_METRICS, "jobmanager_job", self._job_metrics(step))
             restarts, reported_hour[self._job.job_id] = counted, hour
 
     def _job_reply(self, step: int, at_ms: int, vertices: Mapping[str, dict[str, Any]]) -> dict[str, Any] | None:
@@ -207,7 +214,7 @@ class _JobWriter:
             if size is not None and size[step] >= 0:
                 latest["state_size"] = int(size[step])
             at_ms = round(1000 * steps.times_s[step])
-            yield self._record(at_ms, Kind.CHECKPOINTS, "jobmanager_job", {"latest": {"completed": latest}})
+            yield self._record(at_ms, Endpoint.CHECKPOINTS, "jobmanager_job", {"latest": {"completed": latest}})
 
     def _vertex_lines(self, vertex: str, steps: VertexSteps) -> Iterator[RawRecord]:
         reported = [
@@ -221,7 +228,7 @@ class _JobWriter:
                 if is_whole[place]
             ]
             if body:
-                yield self._record(at_ms, Kind.VERTEX_METRICS, "taskmanager_job_task", body, vertex)
+                yield self._record(at_ms, Endpoint.VERTEX_METRICS, "taskmanager_job_task", body, vertex)
 
-    def _record(self, at_ms: int, kind: Kind, scope: str, body: Any, vertex: str | None = None) -> RawRecord:
+    def _record(self, at_ms: int, kind: Endpoint, scope: str, body: Any, vertex: str | None = None) -> RawRecord:
         return self._writer.record(at_ms, kind, scope, body, job_id=self._job.job_id, vertex_id=vertex)

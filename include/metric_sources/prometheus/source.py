@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from include.flink.client import FlinkClient
-from include.flink.poller import Delivery, Poll
-from include.flink.raw_format import Kind, RawRecord, hour_directory, write_lines
-from include.metric_sources.prometheus.client import MOST_POINTS, Grid, PrometheusClient
-from include.metric_sources.prometheus.graphs import GraphBook
-from include.metric_sources.prometheus.job_runs import KnownRun
+from include.flink.poller import DeliveredFiles, Poll
+from include.flink.raw_format import Endpoint, RawRecord, hour_directory, write_lines
+from include.metric_sources.prometheus.client import MOST_POINTS, PrometheusClient, QueryRange
+from include.metric_sources.prometheus.graphs import GraphRegistry
+from include.metric_sources.prometheus.job_runs import RecordedRun
 from include.metric_sources.prometheus.known_runs import read_runs, run_of
 from include.metric_sources.prometheus.measurements import ClusterMeasurements, fetch
 from include.metric_sources.prometheus.replies import ReplyWriter
@@ -27,7 +27,7 @@ WITHOUT_SAMPLES = "does it scrape JobManager and TaskManagers, and do matchers a
 _LONGEST_BACK_S = HOUR_S  # so far back samples are asked for again after polls without an answer
 
 
-def open_graphs(cluster: Cluster, name: str) -> GraphBook:
+def open_graphs(cluster: Cluster, name: str) -> GraphRegistry:
     """Return the graphs that a cluster's REST API and saved replies tell of.
 
     Raises:
@@ -37,13 +37,13 @@ def open_graphs(cluster: Cluster, name: str) -> GraphBook:
     if cluster.rest_url is not None:
         client = FlinkClient(cluster.rest_url, cluster=name, connection=cluster.connection)
     folder = cluster.prometheus.graphs
-    return GraphBook(client, None if folder is None else Path(folder))
+    return GraphRegistry(client, None if folder is None else Path(folder))
 
 
 class PrometheusSource:
     """Reads one cluster's server."""
 
-    def __init__(self, client: PrometheusClient, name: str, cluster: Cluster, book: GraphBook) -> None:
+    def __init__(self, client: PrometheusClient, name: str, cluster: Cluster, book: GraphRegistry) -> None:
         self._client, self._name, self._server, self._book = client, name, cluster.prometheus, book
 
     @classmethod
@@ -78,10 +78,10 @@ class PrometheusSource:
         # Multiples of the step, so that an hour has the same grid whatever is fetched with it.
         first = -(-int(start.timestamp()) // step_s)
         steps = -(-(hours * HOUR_S + self._server.max_sample_age_s + step_s) // step_s)
-        return fetch(self._client, self._server, Grid(first * step_s, (first + steps) * step_s, step_s))
+        return fetch(self._client, self._server, QueryRange(first * step_s, (first + steps) * step_s, step_s))
 
     def records_of_hour(
-        self, result: ClusterMeasurements, hour: datetime, known: dict[str, tuple[KnownRun, ...]]
+        self, result: ClusterMeasurements, hour: datetime, known: dict[str, tuple[RecordedRun, ...]]
     ) -> list[RawRecord]:
         """Return the lines of the samples that were scraped in an hour; the same whatever else was fetched with them.
 
@@ -121,7 +121,7 @@ class LivePrometheusSource(PrometheusSource):
         client: PrometheusClient,
         name: str,
         cluster: Cluster,
-        book: GraphBook,
+        book: GraphRegistry,
         *,
         clock: Callable[[], float],
         raw_root: Path | None = None,
@@ -133,7 +133,7 @@ class LivePrometheusSource(PrometheusSource):
         )
         self._last_ms: dict[tuple[str, str | None, str | None], int] = {}
         self._answered_s: float | None = None
-        self._known: dict[str, tuple[KnownRun, ...]] = {}
+        self._known: dict[str, tuple[RecordedRun, ...]] = {}
         if raw_root is not None:
             self._known = read_runs(raw_root, name, _hour_of(clock()) + timedelta(hours=1))
         self._from_before = frozenset(self._known)
@@ -151,7 +151,7 @@ class LivePrometheusSource(PrometheusSource):
         missed_s = 0 if self._answered_s is None else max(0, now_s - int(self._answered_s))
         wanted_s = min(2 * self._server.max_sample_age_s + missed_s, _LONGEST_BACK_S, (MOST_POINTS - 2) * step_s)
         back = -(-max(wanted_s, 2 * self._server.max_sample_age_s) // step_s) * step_s
-        result = fetch(self._client, self._server, Grid(now_s - back, now_s, step_s))
+        result = fetch(self._client, self._server, QueryRange(now_s - back, now_s, step_s))
         written = self._writer.write(result, 1000 * (now_s - back), 1000 * (now_s + 1), self._known)
         records = tuple(record for record in written if self._is_new(record))
         self._remember(records)
@@ -161,7 +161,7 @@ class LivePrometheusSource(PrometheusSource):
         self._forget(result, 1000 * (now_s - DAY_S))
         return Poll(records)
 
-    def write(self, poll: Poll, raw_root: Path, now_s: float) -> Delivery:
+    def write(self, poll: Poll, raw_root: Path, now_s: float) -> DeliveredFiles:
         """Write the records into the directories of the hours in which they were scraped.
 
         Raises:
@@ -197,7 +197,7 @@ class LivePrometheusSource(PrometheusSource):
 
     def _remember(self, records: Iterable[RawRecord]) -> None:
         for record in records:
-            if record.kind == Kind.JOB and record.job_id is not None:
+            if record.kind == Endpoint.JOB and record.job_id is not None:
                 run = run_of(json.loads(record.body))
                 if run is not None:
                     self._known[record.job_id] = (run,)

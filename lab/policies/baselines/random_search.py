@@ -15,7 +15,7 @@ from lab.policies.tuning_thresholds import Thresholds
 from models.arrays import Ints
 from models.policies.immediate_change import hold, rescale_now
 from models.policies.protocol import Schedule, Situation
-from models.policies.tuning.reading import Reading, read_windows, select_new_windows
+from models.policies.tuning.reading import MeanMetrics, read_windows, select_new_windows
 from models.scheduling.need import upper_limits
 
 _THRESHOLDS = Thresholds()
@@ -93,7 +93,7 @@ class RandomSearch:
         ), known
 
 
-def _is_fitting(reading: Reading, name: str, running: int) -> bool:
+def _is_fitting(reading: MeanMetrics, name: str, running: int) -> bool:
     """Return whether an operator runs at its own linear recommendation; one that cannot be judged counts as fitting.
 
     Where backpressure hides how much arrives, an operator that is busy nearly all the time is too small.

@@ -13,7 +13,7 @@ from lab.policies.delayed_fall import Recent, delay_fall
 from lab.policies.tuning.small import OperatorProblem, propose
 from models.policies.observations import Observations
 from models.policies.tuning.capacity_history import History
-from models.policies.tuning.reading import Reading, learn_histories, read_windows, select_new_windows
+from models.policies.tuning.reading import MeanMetrics, learn_histories, read_windows, select_new_windows
 
 # The parallelism that held a job up must not be found sufficient again.
 MORE_THAN_EMITTED = 0.05
@@ -110,7 +110,7 @@ def _is_early(options: Options, observations: Observations, memory: Memory) -> b
 
 
 def _tune(
-    options: Options, reading: Reading, running: Mapping[str, int], limits: Mapping[str, int], known: Memory
+    options: Options, reading: MeanMetrics, running: Mapping[str, int], limits: Mapping[str, int], known: Memory
 ) -> tuple[Step, Memory]:
     state = _state(options, reading)
     if state is Provision.BALANCED and known.phase == "idle":
@@ -143,7 +143,7 @@ def _delay(options: Options, step: Step, running: Mapping[str, int], known: Memo
     return replace(step, parallelism=wanted), after
 
 
-def _state(options: Options, reading: Reading) -> Provision:
+def _state(options: Options, reading: MeanMetrics) -> Provision:
     """Return the controller's state of the job.
 
     Deviation: a job whose operators are known to process less than arrives is under-provisioned too; a source that is
@@ -188,7 +188,9 @@ def _is_catching_up(options: Options, known: Memory) -> bool:
     return known.seen_until_s - known.tuned_s <= options.settle_s
 
 
-def _big(reading: Reading, running: Mapping[str, int], limits: Mapping[str, int], known: Memory) -> tuple[Step, Memory]:
+def _big(
+    reading: MeanMetrics, running: Mapping[str, int], limits: Mapping[str, int], known: Memory
+) -> tuple[Step, Memory]:
     """Double what can be tuned back later; an operator whose capacity was never observed keeps its parallelism."""
     tunable = {name: count for name, count in running.items() if known.histories.get(name)}
     if not tunable:
@@ -204,7 +206,7 @@ def _big(reading: Reading, running: Mapping[str, int], limits: Mapping[str, int]
 
 def _small(
     options: Options,
-    reading: Reading,
+    reading: MeanMetrics,
     running: Mapping[str, int],
     limits: Mapping[str, int],
     known: Memory,

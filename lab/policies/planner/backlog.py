@@ -18,7 +18,7 @@ from models.policies.evaluation.reactive_decision import ReactiveDecision
 from models.policies.job_snapshot import Snapshot
 from models.policies.tidewise.full_operators import find_stuck, list_limits
 from models.policies.tidewise.measurements import lag_s
-from models.policies.tuning.reading import Reading
+from models.policies.tuning.reading import MeanMetrics
 from models.scheduling.figures import format_count
 
 _SCALING = (
@@ -28,7 +28,7 @@ _ROUNDING = 1e-9
 
 
 def work_off_backlog(
-    snapshot: Snapshot, reading: Reading | None, memory: ControllerMemory
+    snapshot: Snapshot, reading: MeanMetrics | None, memory: ControllerMemory
 ) -> tuple[ReactiveDecision | None, ControllerMemory]:
     """Scale a job with a backlog up where that costs less than its lateness, and back afterwards."""
     options, lag = PlannerSettings.of(snapshot.options), lag_s(snapshot.observations)
@@ -146,7 +146,7 @@ def _remember(memory: ControllerMemory, snapshot: Snapshot, wider: _Enlargement)
 
 
 def _bring_back(
-    snapshot: Snapshot, reading: Reading | None, memory: ControllerMemory, back_to: Mapping[str, int]
+    snapshot: Snapshot, reading: MeanMetrics | None, memory: ControllerMemory, back_to: Mapping[str, int]
 ) -> tuple[ReactiveDecision, ControllerMemory]:
     """Return to the configuration before the backlog, or to what the load needs where that one is too small now."""
     reactive = PlannerSettings.of(snapshot.options).reactive

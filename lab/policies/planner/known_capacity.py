@@ -16,7 +16,7 @@ from models.policies.job_snapshot import Snapshot
 from models.policies.tidewise.full_operators import find_full
 from models.policies.tidewise.measurements import LATEST, utilisation
 from models.policies.tuning.capacity_history import History
-from models.policies.tuning.reading import Reading
+from models.policies.tuning.reading import MeanMetrics
 from models.scheduling.even_shares import align_shares
 from models.scheduling.need import upper_limits
 
@@ -49,7 +49,7 @@ def known_headroom(
     return min(headroom_ratios) if headroom_ratios else None
 
 
-def conttune_step(snapshot: Snapshot, reading: Reading, memory: ControllerMemory) -> dict[str, int]:
+def conttune_step(snapshot: Snapshot, reading: MeanMetrics, memory: ControllerMemory) -> dict[str, int]:
     """Return ContTune's step for the present load, at the target utilisation with a plan or without one."""
     reactive = PlannerSettings.of(snapshot.options).reactive
     target = reactive.utilisation_target if memory.planned else reactive.unplanned_utilisation_target
@@ -71,7 +71,7 @@ def conttune_step(snapshot: Snapshot, reading: Reading, memory: ControllerMemory
     return dict(zip(names, align_shares(snapshot.graph, np.array([wanted]), running)[0].tolist(), strict=True))
 
 
-def growable_utilisation(snapshot: Snapshot, reading: Reading, memory: ControllerMemory) -> float:
+def growable_utilisation(snapshot: Snapshot, reading: MeanMetrics, memory: ControllerMemory) -> float:
     """Return the highest utilisation of the operators that could grow; 0 where none could, or none is known."""
     full = find_full(snapshot, snapshot.running)
     remaining = {name: need for name, need in reading.required_per_s.items() if name not in full}

@@ -42,7 +42,7 @@ from models.policies.tidewise.full_operators import describe_stuck, find_stuck
 from models.policies.tidewise.measurements import LATEST, lag_s
 from models.policies.tidewise.present_windows import read_present
 from models.policies.tidewise.unseen import describe_load_unseen, describe_unseen
-from models.policies.tuning.reading import Reading
+from models.policies.tuning.reading import MeanMetrics
 from models.scheduling.figures import format_count
 
 
@@ -144,7 +144,7 @@ def _overloads(snapshot: Snapshot, memory: ControllerMemory, step: PendingStep) 
 
 
 def _react(
-    snapshot: Snapshot, reading: Reading, memory: ControllerMemory, *, is_stuck: bool
+    snapshot: Snapshot, reading: MeanMetrics, memory: ControllerMemory, *, is_stuck: bool
 ) -> tuple[ReactiveDecision, ControllerMemory]:
     if not memory.planned:
         return _follow(snapshot, reading, memory, is_stuck=is_stuck)
@@ -159,7 +159,7 @@ def _react(
 
 
 def _follow(
-    snapshot: Snapshot, reading: Reading, memory: ControllerMemory, *, is_stuck: bool
+    snapshot: Snapshot, reading: MeanMetrics, memory: ControllerMemory, *, is_stuck: bool
 ) -> tuple[ReactiveDecision, ControllerMemory]:
     """Decide for a job without a plan: up at once, down when a low-load period has lasted until the break-even."""
     options, used = PlannerSettings.of(snapshot.options), growable_utilisation(snapshot, reading, memory)

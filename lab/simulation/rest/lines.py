@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from include.flink.endpoints import job_metrics_path, job_path, vertex_metrics_path
-from include.flink.raw_format import Kind
+from include.flink.raw_format import Endpoint
 from lab.simulation.fleet import Fleet
 from lab.simulation.rest.cadence import EVERY_SAMPLE, Cadence
 from lab.simulation.rest.events import build_exceptions_reply, build_overview_reply
@@ -90,7 +90,7 @@ class LineWriter:
         return self._origin.ms(float(self._samples.at_s[poll])) + 37 * job % 4000
 
     def _line(
-        self, at_ms: int | str, kind: Kind, endpoint: str, job: int | None, body: str, *, vertex: int = -1
+        self, at_ms: int | str, kind: Endpoint, endpoint: str, job: int | None, body: str, *, vertex: int = -1
     ) -> str:
         """Write one raw line; ``body`` is text or a template, then ``at_ms`` is a hole."""
         ids = None if job is None else self._ids[job]
@@ -113,7 +113,7 @@ class LineWriter:
         at_ms = self._origin.ms(float(self._samples.at_s[poll]))
         return self._line(
             at_ms,
-            Kind.OVERVIEW,
+            Endpoint.OVERVIEW,
             "/overview",
             None,
             dumps(build_overview_reply(managers, total, total - slots, running)),
@@ -130,19 +130,19 @@ class LineWriter:
         if details.state == "RUNNING":
             yield templates.job % (at_ms, *list_hole_values(details))
         else:
-            yield self._line(at_ms, Kind.JOB, job_path(ids.job), job, dumps(build_job_reply(spec, ids, details)))
+            yield self._line(at_ms, Endpoint.JOB, job_path(ids.job), job, dumps(build_job_reply(spec, ids, details)))
         if quarter:
             checkpoints = dumps(timeline.checkpoints(poll, ids.job))
-            yield self._line(at_ms + 2, Kind.CHECKPOINTS, job_path(ids.job, "checkpoints"), job, checkpoints)
+            yield self._line(at_ms + 2, Endpoint.CHECKPOINTS, job_path(ids.job, "checkpoints"), job, checkpoints)
         if first and details.state == "RUNNING":
             plan = dumps(build_plan_reply(spec, ids, details.parallelism))
-            yield self._line(at_ms + 3, Kind.PLAN, job_path(ids.job, "plan"), job, plan)
+            yield self._line(at_ms + 3, Endpoint.PLAN, job_path(ids.job, "plan"), job, plan)
         if first:
             metrics = dumps(timeline.job_metrics(poll, at_ms))
-            yield self._line(at_ms + 4, Kind.JOB_METRICS, job_metrics_path(ids.job), job, metrics)
+            yield self._line(at_ms + 4, Endpoint.JOB_METRICS, job_metrics_path(ids.job), job, metrics)
         if first or timeline.failed_between(before, poll):
             exceptions = dumps(build_exceptions_reply(timeline.failures(poll)))
-            yield self._line(at_ms + 5, Kind.EXCEPTIONS, job_path(ids.job, "exceptions"), job, exceptions)
+            yield self._line(at_ms + 5, Endpoint.EXCEPTIONS, job_path(ids.job, "exceptions"), job, exceptions)
 
     def _templates(self, job: int) -> _Templates:
         """Write the lines that repeat: the job's, and each vertex's with, without and lacking a measured busy time."""
@@ -153,13 +153,13 @@ class LineWriter:
         def lines(bodies: Sequence[str]) -> tuple[str, ...]:
             return tuple(
                 self._line(
-                    HOLE, Kind.VERTEX_METRICS, vertex_metrics_path(ids.job, vertex, own), job, body, vertex=index
+                    HOLE, Endpoint.VERTEX_METRICS, vertex_metrics_path(ids.job, vertex, own), job, body, vertex=index
                 )
                 for index, (vertex, own, body) in enumerate(zip(ids.vertices, names, bodies, strict=True))
             )
 
         return _Templates(
-            job=self._line(HOLE, Kind.JOB, job_path(ids.job), job, build_template(hollow)),
+            job=self._line(HOLE, Endpoint.JOB, job_path(ids.job), job, build_template(hollow)),
             measured=lines([build_metrics_template(own, True) for own in names]),
             unmeasured=lines([build_metrics_template(own, False) for own in names]),
             nothing=lines(["[]"] * len(names)),

@@ -14,19 +14,19 @@ from include.tables import SOURCE_LOADS
 from models.arrays import Floats, Ints
 from spark_jobs.lake import Lake
 from spark_jobs.source_inputs.source_loads import update_source_loads
-from spark_jobs.source_inputs.source_windows import SERIES, HistoryFrame
+from spark_jobs.source_inputs.source_windows import SERIES, HistoryBins
 
 WINDOWS = ("start_s", "window_s", "demand_per_s")
 
 
-def read_source_loads(lake: Lake, frame: HistoryFrame) -> DataFrame:
+def read_source_loads(lake: Lake, frame: HistoryBins) -> DataFrame:
     """Return rows of silver.source_loads of the dates of a history, after bringing those up to date."""
     since, until = (datetime.fromtimestamp(s, UTC).date() for s in (frame.first_bin_s, frame.as_of_s))
     update_source_loads(lake.root, since, until, partial(lake.replace, SOURCE_LOADS))
     return lake.read(SOURCE_LOADS).where(F.col("date").between(F.lit(since), F.lit(until)))
 
 
-def source_series(loads: DataFrame, frame: HistoryFrame) -> DataFrame:
+def source_series(loads: DataFrame, frame: HistoryBins) -> DataFrame:
     """Return one row per source: the windows of the hours of its history as arrays.
 
     Args:
@@ -58,7 +58,7 @@ class SourceWindows:
         """Return windows from columns of a row, where null is a rate that was not measured."""
         return cls(np.asarray(start_s, np.int64), np.asarray(window_s, np.int64), np.asarray(demand_per_s, np.float64))
 
-    def select_measured(self, frame: HistoryFrame) -> SourceWindows:
+    def select_measured(self, frame: HistoryBins) -> SourceWindows:
         """Return the windows of a history whose demand was measured."""
         inside = (self.start_s >= frame.first_bin_s) & (self.start_s < frame.as_of_s) & np.isfinite(self.demand_per_s)
         return SourceWindows(self.start_s[inside], self.window_s[inside], self.demand_per_s[inside])
@@ -68,7 +68,7 @@ class SourceWindows:
         """End of the last window, epoch seconds; NaN without one."""
         return float((self.start_s + self.window_s).max()) if len(self.start_s) else float("nan")
 
-    def average_in_bins(self, frame: HistoryFrame) -> Floats:
+    def average_in_bins(self, frame: HistoryBins) -> Floats:
         """Return the mean rate in each bin of a history, shape (bins,), NaN where no window lies."""
         first = (self.start_s - frame.first_bin_s) // frame.bin_s
         span = np.maximum(1, self.window_s // frame.bin_s)

@@ -23,18 +23,18 @@ from spark_jobs.lake import Lake
 from spark_jobs.newest_rows import JOB
 from spark_jobs.plan_inputs.job_state import limited_graph_of, placed_of
 from spark_jobs.source_inputs.renames import follow_renames, read_renames
-from spark_jobs.source_inputs.source_windows import HistoryFrame
+from spark_jobs.source_inputs.source_windows import HistoryBins
 
 
 class NoLoadError(ValueError):
     """A source whose load was never measured; the message names it."""
 
 
-def history_frame(settings: Settings, as_of: datetime) -> HistoryFrame:
+def history_frame(settings: Settings, as_of: datetime) -> HistoryBins:
     """Return the frame of the history: whole bins of the replay up to ``as_of``, as far as training looks back."""
     end_s = int(as_of.timestamp() // BIN_S) * BIN_S
     bins = settings.training.lookback_days * DAY_BINS
-    return HistoryFrame(
+    return HistoryBins(
         as_of_s=float(end_s),
         first_bin_s=end_s - bins * BIN_S,
         bin_s=BIN_S,
@@ -42,7 +42,7 @@ def history_frame(settings: Settings, as_of: datetime) -> HistoryFrame:
     )
 
 
-def subjects(lake: Lake, frame: HistoryFrame, as_of: datetime) -> DataFrame:
+def subjects(lake: Lake, frame: HistoryBins, as_of: datetime) -> DataFrame:
     """Return one row per job: its operators as JSON, null where no graph is known, and the rates of its sources."""
     renames = read_renames(lake, datetime.fromtimestamp(frame.first_bin_s, UTC), as_of)
     series = source_series(follow_renames(read_source_loads(lake, frame), renames), frame)
@@ -82,7 +82,7 @@ def build_subject(settings: Settings, bundle: FleetBundle, frame: HistoryFrame, 
     return Subject(cluster, job, graph, models, slots_max, frame.first_bin_s + begin * BIN_S, filled)
 
 
-def _rates(graph: JobGraph, sources: Sequence[Any], frame: HistoryFrame) -> Floats:
+def _rates(graph: JobGraph, sources: Sequence[Any], frame: HistoryBins) -> Floats:
     """Return (T, S) mean rates, NaN where nothing was measured; sources that the graph no longer has are left out."""
     windows = {one["operator"]: SourceWindows.of(*(one[name] for name in WINDOWS)) for one in sources}
     observed = {name: own.select_measured(frame).average_in_bins(frame) for name, own in windows.items()}

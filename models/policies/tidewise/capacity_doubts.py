@@ -9,13 +9,13 @@ import numpy as np
 from models.arrays import Floats, Ints
 from models.policies.observations import Observations
 from models.scheduling.expectation import Outlook
-from models.scheduling.shortage import Doubt
+from models.scheduling.shortage import CapacityMismatch
 
 _LATEST: Final = 2  # windows: a single one proves nothing
 _MARGIN: Final = 1.1
 
 
-def find_doubts(outlook: Outlook, running: Ints, observations: Observations) -> tuple[Doubt, ...]:
+def find_doubts(outlook: Outlook, running: Ints, observations: Observations) -> tuple[CapacityMismatch, ...]:
     """Return the operators that processed more in the last undisturbed windows than their model allows at ``running``.
 
     Args:
@@ -37,5 +37,5 @@ def find_doubts(outlook: Outlook, running: Ints, observations: Observations) -> 
             at = bounds.index_of(running[row])
             most = float(bounds.mean_per_s[at] + outlook.z * bounds.sd_per_s[at])
             if least[row] > most * _MARGIN:
-                doubts.append(Doubt(name, float(least[row]), most))
+                doubts.append(CapacityMismatch(name, float(least[row]), most))
     return tuple(doubts)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from models.policies.evaluation.window_memory import WindowMemory
 from models.policies.job_snapshot import Snapshot
 from models.policies.tidewise.measurements import utilisation
-from models.policies.tuning.reading import Reading
+from models.policies.tuning.reading import MeanMetrics
 from models.scheduling.need import upper_limits
 from models.scheduling.shortage import explain_limit
 
@@ -24,7 +24,7 @@ def find_full(snapshot: Snapshot, parallelism: Mapping[str, int]) -> frozenset[s
     return frozenset(name for name, most in list_limits(snapshot).items() if parallelism.get(name, 0) >= most)
 
 
-def find_stuck(snapshot: Snapshot, reading: Reading | None, memory: WindowMemory) -> tuple[str, ...]:
+def find_stuck(snapshot: Snapshot, reading: MeanMetrics | None, memory: WindowMemory) -> tuple[str, ...]:
     """Return the operators that are full and get more than they can process."""
     if reading is None:
         return ()
@@ -32,7 +32,7 @@ def find_stuck(snapshot: Snapshot, reading: Reading | None, memory: WindowMemory
     return tuple(name for name in snapshot.graph.names if name in full and _use(snapshot, reading, memory, name) > 1.0)
 
 
-def describe_stuck(snapshot: Snapshot, reading: Reading, memory: WindowMemory, stuck: tuple[str, ...]) -> str:
+def describe_stuck(snapshot: Snapshot, reading: MeanMetrics, memory: WindowMemory, stuck: tuple[str, ...]) -> str:
     """Return what is short and cannot grow, how short, and what would help, to follow another reason; or nothing."""
     limits = list_limits(snapshot)
     return "".join(
@@ -42,6 +42,6 @@ def describe_stuck(snapshot: Snapshot, reading: Reading, memory: WindowMemory, s
     )
 
 
-def _use(snapshot: Snapshot, reading: Reading, memory: WindowMemory, name: str) -> float:
+def _use(snapshot: Snapshot, reading: MeanMetrics, memory: WindowMemory, name: str) -> float:
     alone = replace(reading, required_per_s={name: reading.required_per_s[name]})
     return utilisation(snapshot, alone, memory)

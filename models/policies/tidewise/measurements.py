@@ -11,7 +11,7 @@ from models.policies.evaluation.window_memory import WindowMemory
 from models.policies.job_snapshot import Snapshot
 from models.policies.observations import Observations
 from models.policies.tuning.capacity_history import most_capacity_at
-from models.policies.tuning.reading import SPAN_S, Reading, select_new_windows
+from models.policies.tuning.reading import SPAN_S, MeanMetrics, select_new_windows
 
 LATEST = 2  # windows that show the present, but at least a minute of them: they may be as short as five seconds
 NO_AGE = 0.2
@@ -47,7 +47,7 @@ def edge_windows(snapshot: Snapshot) -> Observations:
     return windows.rows(np.flatnonzero(~is_other[:, sends].any(axis=1)))
 
 
-def source_load_per_s(snapshot: Snapshot, reading: Reading | None) -> float:
+def source_load_per_s(snapshot: Snapshot, reading: MeanMetrics | None) -> float:
     """Return records/s of all sources, NaN when it is not known."""
     if reading is None:
         return math.nan
@@ -82,7 +82,7 @@ def stays_behind(snapshot: Snapshot) -> bool:
     return is_behind(snapshot) and bool(now - before > -GROWTH_ABOVE * arrived)
 
 
-def utilisation(snapshot: Snapshot, reading: Reading, memory: WindowMemory) -> float:
+def utilisation(snapshot: Snapshot, reading: MeanMetrics, memory: WindowMemory) -> float:
     """Return the highest required share of capacity of the operators; 0 when none is known.
 
     The capacity is the mean of the recent observations at the running parallelism ("mean reversion" of ContTune), or

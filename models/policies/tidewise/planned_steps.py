@@ -78,7 +78,7 @@ def spread_of(outlook: LoadOutlook) -> float:
     return float(np.hypot(outlook.sd[_HOUR], outlook.noise))
 
 
-class Counted(StrEnum):
+class StepProgress(StrEnum):
     """Whether a step was counted: not yet, as one that was due, or as one that went out as planned as well."""
 
     NOT_YET = "not_yet"
@@ -106,7 +106,7 @@ class PlannedStep:
     band: StepBand
     capacity_per_s: float
     spread: float
-    counted: Counted = Counted.NOT_YET
+    counted: StepProgress = StepProgress.NOT_YET
 
 
 def find_due(steps: tuple[PlannedStep, ...], now_s: int) -> PlannedStep | None:

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from models.policies.evaluation.window_memory import MemoryT
 from models.policies.job_snapshot import Snapshot
 from models.policies.tidewise.measurements import edge_windows, latest_windows, source_load_per_s
-from models.policies.tidewise.unseen import Unseen, find_unseen, leave_out
-from models.policies.tuning.reading import Reading, read_windows
+from models.policies.tidewise.unseen import MissingMetrics, find_unseen, leave_out
+from models.policies.tuning.reading import MeanMetrics, read_windows
 
 
 @dataclass(frozen=True, slots=True)
-class Present:
+class JobReading:
     """A job as its latest undisturbed windows show it.
 
     Attributes:
@@ -22,19 +22,19 @@ class Present:
         load_per_s: of all sources, records/s; NaN when it is not known.
     """
 
-    reading: Reading | None
-    unseen: Unseen
+    reading: MeanMetrics | None
+    unseen: MissingMetrics
     load_per_s: float
 
 
-def read_present(snapshot: Snapshot, memory: MemoryT) -> tuple[Present, MemoryT]:
+def read_present(snapshot: Snapshot, memory: MemoryT) -> tuple[JobReading, MemoryT]:
     """Return what the windows tell, and the memory with the share of the load that each operator gets."""
     windows, of_edges = latest_windows(snapshot), edge_windows(snapshot)
     reading = read_windows(snapshot.graph, windows, snapshot.running, of_edges=of_edges)
     if reading is None:
-        return Present(None, Unseen(), math.nan), memory
+        return JobReading(None, MissingMetrics(), math.nan), memory
     unseen, load = find_unseen(snapshot, reading, windows, of_edges), source_load_per_s(snapshot, reading)
     if load > 0:
         shares = {name: need / load for name, need in reading.required_per_s.items() if math.isfinite(need)}
         memory = replace(memory, shares=shares)
-    return Present(leave_out(reading, unseen), unseen, load), memory
+    return JobReading(leave_out(reading, unseen), unseen, load), memory

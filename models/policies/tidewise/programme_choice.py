@@ -19,16 +19,16 @@ from models.policies.tidewise.measurements import NO_AGE, lag_s, stays_behind
 from models.policies.tidewise.planned_steps import StepMeasurement
 from models.policies.tidewise.programme_memory import ProgrammeMemory
 from models.policies.tidewise.size_selection import select_sizes
-from models.policies.tidewise.taken_back import TakenBack
+from models.policies.tidewise.taken_back import ScaleDownRecord
 from models.programme.capacity_belief import CapacityBelief, measure
-from models.programme.choice import Expected, ProgrammeDecision, choose_size, find_best
+from models.programme.choice import ExpectedCosts, ProgrammeDecision, choose_size, find_best
 from models.programme.event_path import raise_outlook
 from models.programme.expected_path import expect_path
 from models.programme.horizon import STEPS, least_of_steps, spread_levels
 from models.programme.law_state import LawState
 from models.programme.load_outlook import LoadOutlook, look_ahead
 from models.programme.load_paths import AHEAD, LEAST_PER_S, STEP_S
-from models.programme.problem import CostsToGo, RecoveryGoal, Sizes, Terms
+from models.programme.problem import CostsToGo, CostTerms, RecoveryGoal, Sizes
 from models.programme.programme import Solution, solve
 from models.programme.waits import count_waiting_steps
 from models.scheduling.need import upper_limits
@@ -67,7 +67,7 @@ class JobDecision:
     choice: ProgrammeDecision
     belief: CapacityBelief
     measured: StepMeasurement
-    taken_back: TakenBack
+    taken_back: ScaleDownRecord
 
     def form_parallelism(self, names: Sequence[str]) -> dict[str, int]:
         """Return operator -> parallelism of the size that was chosen."""
@@ -147,7 +147,7 @@ def choose(
     )
 
 
-def _expect(solved: Solution, place: int, *, stays: bool = False) -> Expected:
+def _expect(solved: Solution, place: int, *, stays: bool = False) -> ExpectedCosts:
     """Return what is expected of a decision with what the programme would decide later, or of a size that stays."""
     terms, paid = solved.problem.terms, solved.problem.paid_slots
     waits = count_waiting_steps(terms.find_wait_s(*solved.problem.sizes.slots[[0, place]].tolist()), STEPS, 0)[0]
@@ -157,7 +157,7 @@ def _expect(solved: Solution, place: int, *, stays: bool = False) -> Expected:
 
     late_minutes, path = expect_path(solved.problem, solved.age_s, _COMPARED, decide)
     requested = [place if step < waits and paid[place] > paid[0] else size for step, size in enumerate(path)]
-    return Expected(float(late_minutes.sum()), float(paid[requested] @ STEPS[:_COMPARED]) * STEP_S / HOUR_S)
+    return ExpectedCosts(float(late_minutes.sum()), float(paid[requested] @ STEPS[:_COMPARED]) * STEP_S / HOUR_S)
 
 
 def _find_sufficient(job: Snapshot, rows: Sizes, values: CostsToGo) -> int | None:
@@ -285,7 +285,7 @@ def find_age(job: Snapshot, level_per_s: float, *, is_stuck: bool) -> float:
     return float(round(max(volume, least)))
 
 
-def list_terms(job: Snapshot, carried_per_s: float) -> Terms:
+def list_terms(job: Snapshot, carried_per_s: float) -> CostTerms:
     """Return the prices and stops of a job.
 
     A rescale waits for a checkpoint, whose barriers pass through the buffers with all that is in them.
@@ -298,7 +298,7 @@ def list_terms(job: Snapshot, carried_per_s: float) -> Terms:
     sources = [job.graph.position(name) for name in job.graph.sources]
     inside = (windows.waiting_records - windows.pending_records)[-1:, sources]
     pass_s = min(float(np.nansum(np.maximum(inside, 0.0))) / carried_per_s, lag_s(windows))  # none is older
-    return Terms(
+    return CostTerms(
         slot_price=costs.resource_weight / job.slots_max,
         late_price=costs.late_weight,
         rescale_price=costs.rescale_weight * (1 if stays_behind(job) else 1 + MARGIN),

@@ -12,7 +12,7 @@ from models.arrays import Floats
 from models.policies.evaluation.window_memory import WindowMemory
 from models.policies.tidewise.planned_steps import PlannedStep
 from models.policies.tidewise.slot_charges import SlotCharges
-from models.policies.tidewise.taken_back import TakenBack
+from models.policies.tidewise.taken_back import ScaleDownRecord
 from models.programme.capacity_belief import CapacityBelief
 from models.programme.event_path import EventChange, EventPath
 from models.programme.load_paths import AHEAD, LEAST_PER_S, STEP_S
@@ -132,5 +132,5 @@ class ProgrammeMemory:
     belief: CapacityBelief = field(default_factory=CapacityBelief)
     due: tuple[PlannedStep, ...] = ()
     count: StepCount = field(default_factory=StepCount)
-    taken_back: TakenBack = field(default_factory=TakenBack)
+    taken_back: ScaleDownRecord = field(default_factory=ScaleDownRecord)
     charges: SlotCharges = field(default_factory=SlotCharges)

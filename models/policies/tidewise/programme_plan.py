@@ -18,15 +18,15 @@ from models.policies.tidewise.planned_steps import TOLERANCE, PlannedStep, sprea
 from models.policies.tidewise.programme_choice import JobProblem, list_terms, state_problem
 from models.policies.tidewise.programme_memory import ProgrammeMemory
 from models.policies.tidewise.slot_charges import SlotCharges
-from models.programme.choice import Expected, ProgrammeDecision, choose_size, describe_choice
+from models.programme.choice import ExpectedCosts, ProgrammeDecision, choose_size, describe_choice
 from models.programme.day_outlook import find_late_chance, look_ahead_day, look_from
 from models.programme.event_path import raise_outlook
 from models.programme.horizon import spread_levels
 from models.programme.law_state import LawState
 from models.programme.load_outlook import LoadOutlook
 from models.programme.load_paths import DAY, STEP_S
-from models.programme.problem import CostsToGo, Sizes, Terms
-from models.programme.trajectory import DAY_STEPS, Day, Trajectory, Turn
+from models.programme.problem import CostsToGo, CostTerms, Sizes
+from models.programme.trajectory import DAY_STEPS, SolvedDay, Trajectory, TrajectoryChange
 from models.programme.waits import count_waiting_steps
 from models.scheduling.expectation import Expectation
 from models.scheduling.rescale_timing import ScheduleStep
@@ -54,7 +54,7 @@ class JobDay:
 
     job: Snapshot
     problem: JobProblem
-    solved: Day
+    solved: SolvedDay
     start_s: int
     until_s: int
     charges: SlotCharges = field(default_factory=SlotCharges)
@@ -66,7 +66,7 @@ class JobDay:
         return self.solved.outlook
 
     @property
-    def terms(self) -> Terms:
+    def terms(self) -> CostTerms:
         """Of the job."""
         return self.solved.terms
 
@@ -89,7 +89,7 @@ def solve_day(
     problem = state_problem(job, memory, law, outlook, DAY_STEPS, left_out=left_out, is_stuck=is_stuck)
     if problem is None:
         return None
-    solved = Day.solve(
+    solved = SolvedDay.solve(
         problem.rows, spread_levels(outlook, DAY_STEPS), outlook, list_terms(job, problem.carried_per_s), problem.age_s
     )
     until_s = job.now_s + job.options.horizon_h * HOUR_S
@@ -131,7 +131,7 @@ def plan_day(day: JobDay) -> tuple[Schedule, tuple[PlannedStep, ...]]:
     )
 
 
-def _drop_passed(day: JobDay, turns: tuple[Turn, ...]) -> list[Turn]:
+def _drop_passed(day: JobDay, turns: tuple[TrajectoryChange, ...]) -> list[TrajectoryChange]:
     """Return the changes within the plan; of those that lie before it only the last is left, as one from what runs."""
     passed = [one for one in turns if day.start_s + STEP_S * one.first <= day.job.now_s]
     later = [one for one in turns if day.job.now_s < day.start_s + STEP_S * one.first < day.until_s]
@@ -141,11 +141,11 @@ def _drop_passed(day: JobDay, turns: tuple[Turn, ...]) -> list[Turn]:
     return later if last.place_to == 0 else [last, *later]
 
 
-def _apply_at_s(day: JobDay, turn: Turn) -> int:
+def _apply_at_s(day: JobDay, turn: TrajectoryChange) -> int:
     return max(day.start_s + STEP_S * turn.first, day.job.now_s)
 
 
-def _place(day: JobDay, turn: Turn, end_s: int, late_minutes: float) -> ScheduleStep:
+def _place(day: JobDay, turn: TrajectoryChange, end_s: int, late_minutes: float) -> ScheduleStep:
     """Return a change as a step of a schedule."""
     sizes, at_s = day.problem.sizes, _apply_at_s(day, turn)
     before, after = sizes.configurations[turn.place_from], sizes.configurations[turn.place_to]
@@ -161,7 +161,7 @@ def _place(day: JobDay, turn: Turn, end_s: int, late_minutes: float) -> Schedule
 def _hold(day: JobDay, made: Trajectory) -> Decision:
     """Return the decision of a day without any change."""
     now_s, current = day.job.now_s, day.problem.sizes.configurations[0]
-    none = Turn(0, 0, 0.0, 0, 0, day.problem.age_s, made.values, StepBand(0.0, math.inf, 0.0, math.inf))
+    none = TrajectoryChange(0, 0, 0.0, 0, 0, day.problem.age_s, made.values, StepBand(0.0, math.inf, 0.0, math.inf))
     until = len(made.path)
     choice = _choose(day, none, made.path, until, day.until_s)
     expected = _expect(day, 0, now_s, day.until_s, choice.late_minutes)
@@ -171,7 +171,7 @@ def _hold(day: JobDay, made: Trajectory) -> Decision:
     return Decision(step, _explain(day, choice, now_s, day.until_s), None, *near)
 
 
-def _choose(day: JobDay, turn: Turn, path: tuple[int, ...], until: int, end_s: int) -> ProgrammeDecision:
+def _choose(day: JobDay, turn: TrajectoryChange, path: tuple[int, ...], until: int, end_s: int) -> ProgrammeDecision:
     """Return a decision in the figures of the programme at its time; it is compared with staying until the next one.
 
     Args:
@@ -186,9 +186,9 @@ def _choose(day: JobDay, turn: Turn, path: tuple[int, ...], until: int, end_s: i
     here = Sizes(rows.slots[order], rows.log_capacity[order, turn.step :], rows.sd[order])
     at_s = _apply_at_s(day, turn)
 
-    def expect(place: int) -> Expected:
+    def expect(place: int) -> ExpectedCosts:
         slot_hours = float(day.terms.count_paid(rows.slots[[place]])[0]) * (end_s - at_s) / HOUR_S
-        return Expected(_expect_late(day, turn, path, until, place), slot_hours)
+        return ExpectedCosts(_expect_late(day, turn, path, until, place), slot_hours)
 
     choice = choose_size(
         here,
@@ -204,7 +204,7 @@ def _choose(day: JobDay, turn: Turn, path: tuple[int, ...], until: int, end_s: i
     return replace(choice, until_s=day.until_s)
 
 
-def _expect_late(day: JobDay, turn: Turn, path: tuple[int, ...], until: int, row: int) -> float:
+def _expect_late(day: JobDay, turn: TrajectoryChange, path: tuple[int, ...], until: int, row: int) -> float:
     """Return the late minutes that are expected from a change until the next one, were it to the size of a row."""
     slots = day.problem.rows.slots[[turn.place_from, row]].tolist()
     waits = count_waiting_steps(day.terms.find_wait_s(*slots), DAY_STEPS, turn.step)[0]
@@ -214,7 +214,7 @@ def _expect_late(day: JobDay, turn: Turn, path: tuple[int, ...], until: int, row
 
 
 def _find_neighbours(
-    day: JobDay, turn: Turn, path: tuple[int, ...], until: int, end_s: int
+    day: JobDay, turn: TrajectoryChange, path: tuple[int, ...], until: int, end_s: int
 ) -> tuple[Neighbour | None, Neighbour | None]:
     """Return the sizes beside a change's with the next more and the next fewer paid slots, of several the cheapest."""
     more = day.solved.problem.paid_slots - day.solved.problem.paid_slots[turn.place_to]
@@ -259,7 +259,7 @@ def _expect(day: JobDay, place: int, begin_s: int, end_s: int, late_minutes: flo
     )
 
 
-def _keep(day: JobDay, decision: Decision, turn: Turn) -> PlannedStep:
+def _keep(day: JobDay, decision: Decision, turn: TrajectoryChange) -> PlannedStep:
     """Return a step as the evaluations until the next plan keep it."""
     step, names = decision.step, day.job.graph.names
     target = dict(zip(names, map(int, step.parallelism_to), strict=True))

@@ -21,8 +21,8 @@ from models.policies.protocol import Schedule, Situation
 from models.policies.tidewise.full_operators import describe_stuck, find_stuck
 from models.policies.tidewise.measurements import LATEST, count_waiting, is_behind, latest_windows
 from models.policies.tidewise.past_law import learn_past_loads
-from models.policies.tidewise.planned_steps import Counted, PlannedStep, describe_due, find_due, find_outside
-from models.policies.tidewise.present_windows import Present, read_present
+from models.policies.tidewise.planned_steps import PlannedStep, StepProgress, describe_due, find_due, find_outside
+from models.policies.tidewise.present_windows import JobReading, read_present
 from models.policies.tidewise.programme_choice import HARDLY_MORE, JobDecision, choose
 from models.policies.tidewise.programme_memory import PlannedLoad, ProgrammeMemory, StepCount
 from models.policies.tidewise.programme_plan import SHORT, JobDay, plan_day, solve_day, state_slot_problem
@@ -45,7 +45,7 @@ _UNSEEN_STEPS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _JobState:
     """A job after its windows were read.
 
     Attributes:
@@ -57,7 +57,7 @@ class _Known:
 
     memory: ProgrammeMemory
     law: LawState
-    present: Present
+    present: JobReading
     stuck: tuple[str, ...]
 
 
@@ -141,7 +141,7 @@ def _follow(memory: ProgrammeMemory, now_s: int, job: Snapshot | None) -> tuple[
     return ReactiveDecision(due.step.parallelism, reason, due.step), _count(memory, due, is_carried=True)
 
 
-def _rise_early(job: Snapshot, known: _Known) -> ReactiveDecision:
+def _rise_early(job: Snapshot, known: _JobState) -> ReactiveDecision:
     """Return what the latest windows ask for while the law is too young: more where they show a need, never less.
 
     A law of less than two steps knows no error of its own, so it is no ground for giving up slots; but a job that gets
@@ -160,7 +160,7 @@ def _rise_early(job: Snapshot, known: _Known) -> ReactiveDecision:
     return ReactiveDecision(wanted, reason + _describe_obstacles(job, known))
 
 
-def _learn_present(law: LawState, job: Snapshot, known: _Known) -> None:
+def _learn_present(law: LawState, job: Snapshot, known: _JobState) -> None:
     """Learn from the latest windows, where they show a later time than the newest step, as from a step of their own.
 
     A rise is known at once.  A fall is when its step has ended, but of a job that is behind: a minute may be a dip.
@@ -189,7 +189,7 @@ def _has_just_changed(job: Snapshot) -> bool:
     return bool(((ran >= 1) & (ran != running)).any()) and since_s <= max(STEP_S, LATEST * windows.window_s)
 
 
-def _read_situation(situation: Situation, memory: ProgrammeMemory) -> tuple[_Known, str]:
+def _read_situation(situation: Situation, memory: ProgrammeMemory) -> tuple[_JobState, str]:
     """Return what is known of a job that is planned, and why it is left as it is; empty where it is not."""
     job, planned = situation.job, PlannedLoad.of(situation.forecast)
     if situation.past_loads is not None and not memory.law:
@@ -201,12 +201,12 @@ def _read_situation(situation: Situation, memory: ProgrammeMemory) -> tuple[_Kno
     return known, _UNKNOWN_LOAD if known.law.seen < LEAST_STEPS else ""
 
 
-def _solve_day(job: Snapshot, known: _Known) -> JobDay | None:
+def _solve_day(job: Snapshot, known: _JobState) -> JobDay | None:
     busy = known.present.unseen.busy_sources
     return solve_day(job, known.memory, known.law, left_out=busy, is_stuck=bool(known.stuck))
 
 
-def _read(job: Snapshot, memory: ProgrammeMemory, newer: PlannedLoad | None = None) -> _Known:
+def _read(job: Snapshot, memory: ProgrammeMemory, newer: PlannedLoad | None = None) -> _JobState:
     """Return what is known of a job with its windows, which are learnt from once.
 
     Args:
@@ -222,7 +222,7 @@ def _read(job: Snapshot, memory: ProgrammeMemory, newer: PlannedLoad | None = No
     learnt = learn_windows(memory.controller, job.graph, job.observations)
     present, learnt = read_present(job, learnt)
     stuck = find_stuck(job, present.reading, learnt)
-    return _Known(replace(memory, law=law.write(), controller=learnt), law, present, stuck)
+    return _JobState(replace(memory, law=law.write(), controller=learnt), law, present, stuck)
 
 
 def _learn(law: LawState, step: StepLoad, planned: PlannedLoad) -> None:
@@ -232,7 +232,7 @@ def _learn(law: LawState, step: StepLoad, planned: PlannedLoad) -> None:
     observe(law, step.at, usual_per_s, planned.total, is_least=step.is_least)
 
 
-def _describe_obstacles(job: Snapshot, known: _Known) -> str:
+def _describe_obstacles(job: Snapshot, known: _JobState) -> str:
     """Return what cannot grow and what is not known of a job, to follow a reason; empty without either."""
     reading, text = known.present.reading, _describe_backlog(job) + describe_unseen(known.present.unseen)
     return text if reading is None else describe_stuck(job, reading, known.memory.controller, known.stuck) + text
@@ -288,10 +288,10 @@ def _pass(memory: ProgrammeMemory, due: PlannedStep) -> ProgrammeMemory:
 def _count(memory: ProgrammeMemory, due: PlannedStep, *, is_carried: bool) -> ProgrammeMemory:
     """Return the memory with a due step counted, and once as carried out."""
     count, counted = memory.count, due.counted
-    after = Counted.AS_PLANNED if is_carried or counted is Counted.AS_PLANNED else Counted.DUE
+    after = StepProgress.AS_PLANNED if is_carried or counted is StepProgress.AS_PLANNED else StepProgress.DUE
     if after is counted:
         return memory
-    is_more = after is Counted.AS_PLANNED
-    count = StepCount(count.due + (counted is Counted.NOT_YET), count.as_planned + is_more)
+    is_more = after is StepProgress.AS_PLANNED
+    count = StepCount(count.due + (counted is StepProgress.NOT_YET), count.as_planned + is_more)
     steps = tuple(replace(one, counted=after) if one is due else one for one in memory.due)
     return replace(memory, due=steps, count=count)

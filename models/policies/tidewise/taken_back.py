@@ -12,14 +12,14 @@ from typing import Final
 
 from include.utc import DAY_S, HOUR_S, MINUTE_S
 from models.programme.choice import ProgrammeDecision
-from models.programme.problem import Terms
+from models.programme.problem import CostTerms
 from models.scheduling.figures import format_clock
 
 _LOSS: Final = 8.0  # in prices of a rescale: less is the ordinary price of being wrong by a little
 
 
 @dataclass(frozen=True, slots=True)
-class TakenBack:
+class ScaleDownRecord:
     """What became of a job's falls.
 
     Attributes:
@@ -38,7 +38,7 @@ class TakenBack:
     pause_s: int = 0
     until_s: int = 0
 
-    def follow(self, choice: ProgrammeDecision, terms: Terms, now_s: int) -> TakenBack:
+    def follow(self, choice: ProgrammeDecision, terms: CostTerms, now_s: int) -> ScaleDownRecord:
         """Return it after one more evaluation, whose choice tells what the job runs with and how late it is."""
         slots, passed_min = choice.slots_from, (now_s - self.seen_s) / MINUTE_S
         after = replace(self, seen_s=now_s, slots=slots)

@@ -10,7 +10,7 @@ from include.domain.graph import JobGraph
 from models.observing.source_rates import SATURATED_ABOVE
 from models.policies.job_snapshot import Snapshot
 from models.policies.observations import Observations
-from models.policies.tuning.reading import Reading
+from models.policies.tuning.reading import MeanMetrics
 from models.policies.window_means import mean_per_operator
 from models.topology import measure_edge_ratios
 from models.topology.edges import describe_edges, find_unknown
@@ -19,7 +19,7 @@ _LEAST_S = 10.0  # what a source takes in within so long is not worth a word
 
 
 @dataclass(frozen=True, slots=True)
-class Unseen:
+class MissingMetrics:
     """What is not known of a job at an evaluation.
 
     Attributes:
@@ -37,7 +37,9 @@ class Unseen:
     standing: Mapping[str, float] = field(default_factory=dict)
 
 
-def find_unseen(snapshot: Snapshot, reading: Reading, windows: Observations, of_edges: Observations) -> Unseen:
+def find_unseen(
+    snapshot: Snapshot, reading: MeanMetrics, windows: Observations, of_edges: Observations
+) -> MissingMetrics:
     """Return what the windows that show the present do not tell.
 
     Args:
@@ -56,12 +58,12 @@ def find_unseen(snapshot: Snapshot, reading: Reading, windows: Observations, of_
     )
     stuck = _find_standing(graph, windows)
     if sources:
-        return Unseen(sources, busy_sources, standing=stuck)
+        return MissingMetrics(sources, busy_sources, standing=stuck)
     behind = tuple(name for name in graph.names if math.isnan(need[name]))
     if not behind:
-        return Unseen((), busy_sources, standing=stuck)
+        return MissingMetrics((), busy_sources, standing=stuck)
     ratios = measure_edge_ratios(graph, of_edges.processing_rate_per_s, of_edges.output_rate_per_s, of_edges.idle_share)
-    return Unseen((), busy_sources, behind, describe_edges(find_unknown(graph, ratios)), stuck)
+    return MissingMetrics((), busy_sources, behind, describe_edges(find_unknown(graph, ratios)), stuck)
 
 
 def _find_standing(graph: JobGraph, windows: Observations) -> dict[str, float]:
@@ -72,13 +74,13 @@ def _find_standing(graph: JobGraph, windows: Observations) -> dict[str, float]:
     return {name: stuck[at] for name, at in places.items() if stuck[at] > least[at]}
 
 
-def leave_out(reading: Reading, unseen: Unseen) -> Reading:
+def leave_out(reading: MeanMetrics, unseen: MissingMetrics) -> MeanMetrics:
     """Return a reading in which sources that busy time alone calls short need nothing."""
     need: Mapping[str, float] = {**reading.required_per_s, **dict.fromkeys(unseen.busy_sources, math.nan)}
     return replace(reading, required_per_s=need)
 
 
-def describe_load_unseen(unseen: Unseen) -> str:
+def describe_load_unseen(unseen: MissingMetrics) -> str:
     """Return why nothing is decided for a job whose load is not counted."""
     return (
         f"load_unseen: no counter tells what {', '.join(unseen.sources)} takes in, so nothing rises or falls; "
@@ -86,7 +88,7 @@ def describe_load_unseen(unseen: Unseen) -> str:
     )
 
 
-def describe_unseen(unseen: Unseen) -> str:
+def describe_unseen(unseen: MissingMetrics) -> str:
     """Return what is not known, to follow another reason; nothing where all is."""
     parts = []
     if unseen.busy_sources:

@@ -22,7 +22,7 @@ SPAN_S = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class MeanMetrics:
     """A job at its running parallelism, means over windows.
 
     Attributes:
@@ -144,7 +144,7 @@ def read_windows(
     catch_up_s: float | None = None,
     at_least_per_s: Mapping[str, float] = NO_RATES,
     of_edges: Observations | None = None,
-) -> Reading | None:
+) -> MeanMetrics | None:
     """Return the means over the windows of the running configuration; None when there is none.
 
     Rates at which records arrive count as known only if the last window shows them: one before it in which nothing was
@@ -187,7 +187,7 @@ def read_windows(
     ratios = measure_edge_ratios(graph, reported.processing_rate_per_s, reported.output_rate_per_s, reported.idle_share)
     required = required_rates(graph, ratios, rates)
     capacity = measure_capacity(now, graph)
-    return Reading(
+    return MeanMetrics(
         capacity_per_s=dict(zip(graph.names, map(float, capacity), strict=True)),
         required_per_s={name: float(required[name]) for name in graph.names},
         arrivals_known=known,

@@ -28,7 +28,7 @@ from benchmarks.replay.replay_candidates import check_names
 from benchmarks.replay.replay_cases import Row
 from benchmarks.replay.split import TRACES, Piece, read_piece, read_split
 from benchmarks.replay.synthetic_loads import draw_load
-from fleet.frontier import Point
+from fleet.frontier import FrontierPoint
 from include.settings import Planner
 
 
@@ -158,7 +158,11 @@ def test_a_day_that_comes_again_is_regular_and_one_that_begins_within_an_hour_a_
 
 
 def test_slot_hours_at_equal_late_minutes_go_by_the_cheapest_points_that_are_as_punctual() -> None:
-    curve = [Point("a", 100.0, 2.0, 1.0), Point("b", 120.0, 4.0, 1.0), Point("c", 80.0, 10.0, 1.0)]
+    curve = [
+        FrontierPoint("a", 100.0, 2.0, 1.0),
+        FrontierPoint("b", 120.0, 4.0, 1.0),
+        FrontierPoint("c", 80.0, 10.0, 1.0),
+    ]
     assert interpolate_slot_hours(curve, 1.9) is None
     assert interpolate_slot_hours(curve, 2.0) == 100.0
     assert interpolate_slot_hours(curve, 6.0) == 90.0  # the dearer and later point b is left out
