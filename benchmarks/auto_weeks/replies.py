@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.auto_weeks.job_double import CLUSTER, JobDouble
 from lab.simulation.rest.events import build_exceptions_reply, build_overview_reply
 from lab.simulation.rest.job_reply import build_job_reply, build_plan_reply
-from lab.simulation.rest.job_timeline import JobTimeline, Origin
+from lab.simulation.rest.job_timeline import JobTimeline, TimeOrigin
 from lab.simulation.rest.lines import NAN_AFTER_START_S
 from lab.simulation.rest.metrics import BUSY, aggregate_metrics, list_columns, list_metric_ids
 from lab.simulation.rest.template import Ids
@@ -68,7 +68,7 @@ class Replies:
 
     def _timeline(self) -> JobTimeline:
         job = self._job
-        origin = Origin(CLUSTER, round(1000 * job.start_s), (round(1000 * job.submitted_s),))
+        origin = TimeOrigin(CLUSTER, round(1000 * job.start_s), (round(1000 * job.submitted_s),))
         return JobTimeline(job.fleet, job.recorder.samples, job.restarts, origin, 0)
 
     def _describe(self, job_id: str, now_s: float) -> dict[str, Any]:

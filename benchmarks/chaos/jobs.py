@@ -16,7 +16,7 @@ from include.flink.endpoints import job_path
 from include.flink.job_states import TERMINAL_STATES
 from lab.local_flink.cluster import LocalCluster
 from lab.local_flink.job_client import JobClient, running_parallelism
-from lab.local_flink.load import Form, LoadOptions, submit_load
+from lab.local_flink.load import LoadOptions, LoadTopology, submit_load
 
 REACTIVE = "orders"  # without plans: the reactive part of the controller follows its load
 PLANNED = ("clicks", "billing")
@@ -29,7 +29,7 @@ _LOADS = {
     "billing": LoadOptions("billing", low_per_s=100, high_per_s=300, compression=720, cost_us=10, wait_us=200),
 }
 # Few customers, so that records come to the sink soon.
-OPTIONS = {job: replace(load, form=Form.COUNTED, customers=100) for job, load in _LOADS.items()}
+OPTIONS = {job: replace(load, form=LoadTopology.COUNTED, customers=100) for job, load in _LOADS.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,17 +10,17 @@ import numpy as np
 
 from benchmarks.conformance.cases import CaseError, Json, Outcome, attempt, differences, number
 from benchmarks.conformance.flink_inputs import ANY_PARALLELISM, demand_of, history_of, state_of, topology_of, window_of
-from lab.policies.flink_autoscaler.alignment import Limits, align, is_aligned
-from lab.policies.flink_autoscaler.autoscaler_memory import DelayedScaleDown, Memory, Scaling
+from lab.policies.flink_autoscaler.alignment import ParallelismLimits, align, is_aligned
+from lab.policies.flink_autoscaler.autoscaler_memory import AutoscalerMemory, DelayedScaleDown, Scaling
 from lab.policies.flink_autoscaler.config import AutoscalerConfig
 from lab.policies.flink_autoscaler.evaluate import Evaluation, evaluate
 from lab.policies.flink_autoscaler.gates import Resources
 from lab.policies.flink_autoscaler.job_scaling import decide
 from lab.policies.flink_autoscaler.target_capacity import bounds, scaling_coefficient
-from lab.policies.flink_autoscaler.topology import JobTopology, Vertex
+from lab.policies.flink_autoscaler.topology import JobTopology, TopologyVertex
 from lab.policies.flink_autoscaler.true_rates import busy_time_rate, choose_rate, edge_ratio, is_processing_backlog
-from lab.policies.flink_autoscaler.vertex_scaling import Change, scale_parallelism, scale_vertex
-from lab.policies.flink_autoscaler.window import OBSERVED_TPR, Window
+from lab.policies.flink_autoscaler.vertex_scaling import VertexChange, scale_parallelism, scale_vertex
+from lab.policies.flink_autoscaler.window import OBSERVED_TPR, MetricWindow
 
 
 def check(case: Json) -> Outcome:
@@ -57,7 +57,7 @@ def _run(case: Json) -> dict[str, Any]:
 
 
 def _align(config: AutoscalerConfig, inputs: Json) -> dict[str, Any]:
-    limits = Limits(inputs.get("lower", 1), inputs.get("upper", 2**31 - 1), inputs["max_parallelism"])
+    limits = ParallelismLimits(inputs.get("lower", 1), inputs.get("upper", 2**31 - 1), inputs["max_parallelism"])
     partitions, target = inputs.get("num_source_partitions", 0), inputs["target"]
     if is_aligned(inputs.get("input_ship", ()), partitions):
         target = align(config.alignment, inputs["parallelism"], target, limits, partitions)
@@ -65,7 +65,7 @@ def _align(config: AutoscalerConfig, inputs: Json) -> dict[str, Any]:
 
 
 def _scale_factor(config: AutoscalerConfig, inputs: Json) -> dict[str, Any]:
-    limits = Limits(inputs.get("lower", 1), inputs.get("upper", 2**31 - 1), inputs["max_parallelism"])
+    limits = ParallelismLimits(inputs.get("lower", 1), inputs.get("upper", 2**31 - 1), inputs["max_parallelism"])
     wanted = scale_parallelism(
         config,
         inputs["parallelism"],
@@ -102,7 +102,7 @@ def _coefficient(config: AutoscalerConfig, inputs: Json) -> dict[str, Any]:
 
 def _true_rate(config: AutoscalerConfig, inputs: Json) -> dict[str, Any]:
     samples = np.array([number(sample) for sample in inputs.get("observed_tpr_samples") or [None]])
-    window = Window(np.arange(float(len(samples))), {"vertex": {OBSERVED_TPR: samples}})
+    window = MetricWindow(np.arange(float(len(samples))), {"vertex": {OBSERVED_TPR: samples}})
     observed = window.mean("vertex", OBSERVED_TPR, least=config.observed_true_processing_rate_min_observations)
     busy = busy_time_rate(number(inputs["input_rate"]), number(inputs["busy_ms_per_s"]) / 1000.0)
     return {"true_processing_rate": choose_rate(config, busy, observed)}
@@ -171,7 +171,7 @@ def _scale_down(config: AutoscalerConfig, inputs: Json) -> dict[str, Any]:
 def _job_decision(config: AutoscalerConfig, inputs: Json) -> dict[str, Any]:
     topology, window = topology_of(inputs["topology"], inputs), window_of(inputs["samples"])
     result = evaluate(config, topology, window, restart_s=config.restart_time_s)
-    plan, _ = decide(config, topology, result, Memory(), now_s=float(window.times_s[-1]))
+    plan, _ = decide(config, topology, result, AutoscalerMemory(), now_s=float(window.times_s[-1]))
     return {"new_parallelism": plan.parallelism(topology)}
 
 
@@ -180,16 +180,20 @@ def _job_gate(config: AutoscalerConfig, inputs: Json) -> dict[str, Any]:
     if not given:
         raise CaseError("the inputs name no vertices")
     states = {name: state_of(config, one) for name, one in given.items()}
-    topology = JobTopology.of(Vertex(name, one.parallelism, one.max_parallelism) for name, one in states.items())
+    topology = JobTopology.of(
+        TopologyVertex(name, one.parallelism, one.max_parallelism) for name, one in states.items()
+    )
     resources = Resources(number(inputs.get("gc_pressure")), number(inputs.get("heap_usage")))
     evaluation = Evaluation(states, {}, processing_backlog=False)
-    plan, _ = decide(config, topology, evaluation, Memory(), now_s=inputs.get("now_s", 0.0), resources=resources)
+    plan, _ = decide(
+        config, topology, evaluation, AutoscalerMemory(), now_s=inputs.get("now_s", 0.0), resources=resources
+    )
     return {"vertices_in_plan": len(plan.changes), "new_parallelism": plan.parallelism(topology)}
 
 
 def _scale(
     config: AutoscalerConfig, inputs: Json, history: Sequence[Scaling], delayed: DelayedScaleDown | None
-) -> tuple[Change, DelayedScaleDown | None]:
+) -> tuple[VertexChange, DelayedScaleDown | None]:
     now_s = number(inputs.get("t_s", 0.0))
     state = state_of(config, inputs)
     return scale_vertex(config, state, restart_s=config.restart_time_s, now_s=now_s, history=history, delayed=delayed)

@@ -10,10 +10,10 @@ import numpy as np
 from benchmarks.conformance.cases import CaseError, Json, number
 from lab.policies.flink_autoscaler.autoscaler_memory import Scaling
 from lab.policies.flink_autoscaler.config import AutoscalerConfig
-from lab.policies.flink_autoscaler.target_capacity import Demand, bounds
-from lab.policies.flink_autoscaler.topology import JobTopology, Vertex
+from lab.policies.flink_autoscaler.target_capacity import RequiredRates, bounds
+from lab.policies.flink_autoscaler.topology import JobTopology, TopologyVertex
 from lab.policies.flink_autoscaler.vertex_scaling import VertexState
-from lab.policies.flink_autoscaler.window import RECORDS_IN, RECORDS_OUT, Window
+from lab.policies.flink_autoscaler.window import RECORDS_IN, RECORDS_OUT, MetricWindow
 
 ANY_PARALLELISM = 2**15  # Flink's own limit, where a case names none
 _TIMES_S = {"t_s": 1.0, "t_ms": 1e-3}
@@ -33,9 +33,9 @@ def state_of(config: AutoscalerConfig, inputs: Json) -> VertexState:
     )
 
 
-def demand_of(inputs: Json) -> Demand:
+def demand_of(inputs: Json) -> RequiredRates:
     """Return what a vertex must process."""
-    return Demand(number(inputs["target_data_rate"]), number(inputs.get("catch_up_data_rate", 0)))
+    return RequiredRates(number(inputs["target_data_rate"]), number(inputs.get("catch_up_data_rate", 0)))
 
 
 def history_of(rows: Sequence[Json]) -> list[Scaling]:
@@ -65,11 +65,13 @@ def topology_of(edges: Sequence[Sequence[str]], inputs: Json) -> JobTopology:
         ship = list(ships.get(name, ())) or ["REBALANCE"]
         ships_of = {one: ship[min(index, len(ship) - 1)] for index, one in enumerate(feeding)}
         running = inputs.get("parallelism", {}).get(name, 1)
-        vertices.append(Vertex(name, running, highest.get(name, ANY_PARALLELISM), ships_of, partitions.get(name, 0)))
+        vertices.append(
+            TopologyVertex(name, running, highest.get(name, ANY_PARALLELISM), ships_of, partitions.get(name, 0))
+        )
     return JobTopology.of(vertices)
 
 
-def window_of(samples: Sequence[Json]) -> Window:
+def window_of(samples: Sequence[Json]) -> MetricWindow:
     """Return samples, each with a time (``t_s`` or ``t_ms``) and the metrics of its vertices."""
     times = [sample[unit] * scale for sample in samples for unit, scale in _TIMES_S.items() if unit in sample]
     if len(times) != len(samples):
@@ -80,7 +82,7 @@ def window_of(samples: Sequence[Json]) -> Window:
         rows = [_metrics(sample.get(name) or {}) for sample in samples]
         metrics = dict.fromkeys(metric for row in rows for metric in row)
         values[name] = {metric: np.array([number(row.get(metric)) for row in rows]) for metric in metrics}
-    return Window(np.array(times, float), values)
+    return MetricWindow(np.array(times, float), values)
 
 
 def _metrics(of_vertex: Json | Sequence[Any]) -> Json:

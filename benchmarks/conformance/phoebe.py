@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.conformance.cases import Json, Outcome, attempt, differences, number
 from include.settings import PROJECT
 from lab.policies.phoebe.capacity_profile import LatencyClasses
-from lab.policies.phoebe.rule import Candidate, Decision, logged_rule
+from lab.policies.phoebe.rule import Candidate, ScaleOutDecision, logged_rule
 
 _CHECKED = ("valid_rec", "valid_both", "first_valid", "decision")
 
@@ -31,7 +31,7 @@ def _run(case: Json) -> dict[str, Any]:
     return as_logged(result)
 
 
-def as_logged(decision: Decision) -> dict[str, Any]:
+def as_logged(decision: ScaleOutDecision) -> dict[str, Any]:
     """Return a decision in the words of the log."""
     return {
         "valid_rec": list(decision.valid_recovery),

@@ -27,7 +27,7 @@ from lab.commands.traces import week_second
 from lab.simulation.catalogue import CatalogueJob
 from lab.simulation.control import CpuRuleOptions
 from lab.simulation.source_load import SourceLoad, TracePart, WeeklyTrace
-from lab.simulation.spec import JobSpec, OperatorSpec, SourceCounts
+from lab.simulation.spec import JobSpec, OperatorSpec, SourceCounters
 
 STAGES = (Stage.INGEST, Stage.TRAIN, Stage.FORECAST, Stage.PLAN)
 _TRACE = "window"
@@ -57,7 +57,7 @@ def describe_job(calibration: Calibration, *, downtime_s: float | None = None) -
                 contention=0.0,
                 selectivity=max(shares, default=0.0),
                 measured_per_s=curve if is_costly else (),
-                counts=SourceCounts.OPERATOR if vertex.upstream else SourceCounts.TASK,
+                counts=SourceCounters.OPERATOR if vertex.upstream else SourceCounters.TASK,
             )
         )
     down_s = calibration.downtime_s if downtime_s is None else downtime_s

@@ -12,7 +12,7 @@ from cli.java_build import java_tool
 from lab.local_flink.build import FLINK_HOME, build_nexmark
 from lab.local_flink.cluster import ClusterOptions
 from lab.local_flink.job_client import JobClient
-from lab.local_flink.nexmark import QUERIES, Query, submit_query
+from lab.local_flink.nexmark import QUERIES, NexmarkQuery, submit_query
 
 JOBS = ("q2", "q3")
 _SLOWER = 4
@@ -55,7 +55,7 @@ def set_cluster(settings: Mapping[str, str] | None = None, *, is_short: bool = F
 def submit(
     client: JobClient,
     folder: Path,
-    query: Query,
+    query: NexmarkQuery,
     trace: Trace,
     parallelism: int,
     *,

@@ -34,7 +34,7 @@ from include.flink.faults import FlinkError
 from include.flink.poller import RestSource
 from include.tables import CONTROL_LOG
 from lab.local_flink.job_client import JobClient
-from lab.local_flink.nexmark import Query, submit_query
+from lab.local_flink.nexmark import NexmarkQuery, submit_query
 from models.policies.observations import Observations
 from models.polling.poll_history import PollHistory
 from models.polling.seen_job import PolledJob
@@ -65,7 +65,7 @@ class Trial:
         seconds: length of all load steps.
     """
 
-    def __init__(self, client: JobClient, query: Query, truth: Truth, seconds: float) -> None:
+    def __init__(self, client: JobClient, query: NexmarkQuery, truth: Truth, seconds: float) -> None:
         self._client, self._query, self._truth, self._seconds = client, query, truth, seconds
         names = [TIDEWISE, *RIVALS]
         self._jobs = {job_name(query.name, name): _Job(name) for name in names}

@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmarks.nexmark.counters import FETCHED_AFTER_S, Flow, compare, read_counters
 from benchmarks.nexmark.experiment import FLOOD, HIGH, LOW, MOST, Truth
 from lab.local_flink.job_client import JobClient
-from lab.local_flink.nexmark import Query, submit_query
+from lab.local_flink.nexmark import NexmarkQuery, submit_query
 from tools.record_queries import rescale, wait_until_running
 
 _SETTLES = 0.4  # share of a measurement's time that passes before its first reading
@@ -21,7 +21,7 @@ def find_truth(
     client: JobClient,
     folder: Path,
     jar_id: str,
-    queries: list[Query],
+    queries: list[NexmarkQuery],
     *,
     seconds: float,
     say: Callable[[str], None],
@@ -57,7 +57,7 @@ def _submit(
     client: JobClient,
     folder: Path,
     jar_id: str,
-    queries: list[Query],
+    queries: list[NexmarkQuery],
     loads: Mapping[str, tuple[tuple[float, float], ...]],
 ) -> dict[str, str]:
     ids = dict[str, str]()
@@ -69,7 +69,7 @@ def _submit(
     return ids
 
 
-def _rescale_all(client: JobClient, ids: Mapping[str, str], queries: list[Query], parallelism: int) -> None:
+def _rescale_all(client: JobClient, ids: Mapping[str, str], queries: list[NexmarkQuery], parallelism: int) -> None:
     for query in queries:
         for prefix in query.costly:
             rescale(client, ids[query.name], prefix, parallelism)
@@ -88,7 +88,7 @@ def _measure(client: JobClient, ids: Mapping[str, str], seconds: float) -> dict[
     return {name: compare(before, after, job_id) for name, job_id in ids.items()}
 
 
-def _note_capacity(truth: Truth, flows: Mapping[str, Flow], query: Query, parallelism: int) -> None:
+def _note_capacity(truth: Truth, flows: Mapping[str, Flow], query: NexmarkQuery, parallelism: int) -> None:
     truth.names = {vertex: flow.name for vertex, flow in flows.items()}
     if not truth.costly:
         costly = [vertex for vertex, flow in flows.items() if flow.name.startswith(query.costly[0])]

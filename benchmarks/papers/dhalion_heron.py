@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lab.policies.dhalion.dhalion_inputs import readings
-from lab.policies.dhalion.dhalion_options import Options
+from lab.policies.dhalion.dhalion_options import DhalionOptions
 from lab.policies.dhalion.rules import resolve
 from lab.simulation.spec import JobSpec, OperatorSpec
 from lab.simulation.testbed import Testbed, observations
@@ -67,7 +67,7 @@ def dhalion_on_heron(seconds: float = 7200.0) -> HeronRun:
             continue
         observed = observations(windows[-1:], 0, len(names))
         result = readings(graph, observed, dict(zip(names, map(int, now), strict=True)), np.full(len(names), _LIMIT))
-        action = resolve(Options(), result)
+        action = resolve(DhalionOptions(), result)
         if action is not None:
             now = now.copy()
             now[graph.position(action.operator)] = action.instances

@@ -6,7 +6,7 @@ import numpy as np
 
 from include.settings import Planner
 from lab.simulation.spec import JobSpec
-from lab.simulation.testbed import Window, observations
+from lab.simulation.testbed import TestbedWindow, observations
 from models.arrays import Floats
 from models.bundle.job_models import JobModels, LatencyModel, RecoveryModel
 from models.policies.job_snapshot import Snapshot
@@ -25,7 +25,7 @@ def nothing_learnt(spec: JobSpec) -> JobModels:
 
 
 def situation_after(
-    spec: JobSpec, window: Window, row: int, rate_per_s: Floats, *, at_s: int, models: JobModels, slots_max: int
+    spec: JobSpec, window: TestbedWindow, row: int, rate_per_s: Floats, *, at_s: int, models: JobModels, slots_max: int
 ) -> Situation:
     """Return the situation of one job after a window.
 

@@ -21,7 +21,7 @@ from include.flink.raw_format import RawRecord, write_lines
 from lab.commands.history import JOBS_PER_FILE, HistoryRequest
 from lab.commands.history import run as simulate
 from lab.simulation.fleet import pack
-from lab.simulation.rest.job_timeline import Origin
+from lab.simulation.rest.job_timeline import TimeOrigin
 from lab.simulation.rest.lines import LineWriter
 from models.polling.poll_history import PollHistory
 from tools.raw_records import read_records
@@ -43,7 +43,9 @@ def poll_lines(jobs: int) -> Iterator[list[str]]:
     writers = []
     for number, first in enumerate(range(0, jobs, JOBS_PER_FILE)):
         some = slice(first, min(first + JOBS_PER_FILE, jobs))
-        origin = Origin(f"cluster-{number % CLUSTERS}", epoch_ms, (epoch_ms - 86_400_000,) * (some.stop - some.start))
+        origin = TimeOrigin(
+            f"cluster-{number % CLUSTERS}", epoch_ms, (epoch_ms - 86_400_000,) * (some.stop - some.start)
+        )
         samples = history.samples.cut(slice(0, POLLS), some)
         writers.append(LineWriter(pack(fleet.specs[some]), samples, (), origin))
     for poll in range(POLLS):

@@ -14,7 +14,7 @@ import numpy as np
 
 from include.settings import Ingest, Training
 from lab.simulation.fleet import Fleet
-from lab.simulation.samples import Samples
+from lab.simulation.samples import SampledMetrics
 from lab.simulation.state import Restart
 from models.arrays import Bools, Floats, Ints
 from models.observing.catch_ups import EffectWindow, SourcePolls, find_effects
@@ -96,7 +96,7 @@ class JobPolls:
         return result
 
     @classmethod
-    def of(cls, fleet: Fleet, samples: Samples, job: int, polled: Bools, regular: Bools) -> JobPolls:
+    def of(cls, fleet: Fleet, samples: SampledMetrics, job: int, polled: Bools, regular: Bools) -> JobPolls:
         """Return the polls of a job; polled, regular: (K,)."""
         rows = np.flatnonzero(polled & ~samples.down[:, job])
         sources = fleet.is_source[job]
@@ -110,7 +110,7 @@ class JobPolls:
         return cls(job, at_s, running_s, since_s, emitted, pending, out, arriving, windows)
 
 
-def _cut_windows(fleet: Fleet, samples: Samples, job: int, rows: Ints) -> Windows:
+def _cut_windows(fleet: Fleet, samples: SampledMetrics, job: int, rows: Ints) -> Windows:
     first, last = rows[:-1], rows[1:]
     span_s = samples.at_s[last] - samples.at_s[first]
     whole = (samples.down_until[first, job] == samples.down_until[last, job]) & (span_s == WINDOW_S)

@@ -31,7 +31,7 @@ from include.policy_catalogue import DecisionTiming
 from include.settings import Costs, Planner, Timing
 from include.utc import HOUR_S
 from lab.replay.candidate_policies import list_deciding
-from lab.replay.conditions import Cadence, Conditions, ConditionsError, Prices
+from lab.replay.conditions import Conditions, ConditionsError, DecisionSchedule, Prices
 from lab.replay.replay_run import CandidateError
 from lab.replay.scores import SEGMENTS
 from lab.simulation.spec import SpecError
@@ -87,7 +87,7 @@ def build_parser() -> CommandParser:
     )
     result.add_argument("--json", type=Path, metavar="OUT", help="where the rows go (default: out/replay.json)")
     result.add_argument("--plot", type=Path, metavar="OUT.png", help="load, slots and costs as a picture")
-    prices, cadence = Prices(), Cadence()
+    prices, cadence = Prices(), DecisionSchedule()
     result.add_argument(
         "--lag-target-s", type=number(0, 1e9), default=prices.lag_target_s, help="late beyond it (default: 60)"
     )
@@ -125,7 +125,7 @@ def build_conditions(options: argparse.Namespace) -> Conditions:
     after = options.plan_after
     if after is None:
         after = PLAN_AFTER_S if options.plan_every >= HOUR_S else min(options.tick, options.plan_every - options.tick)
-    cadence = Cadence(tick_s=options.tick, plan_every_s=options.plan_every, plan_after_s=after)
+    cadence = DecisionSchedule(tick_s=options.tick, plan_every_s=options.plan_every, plan_after_s=after)
     prices = Prices(late=options.late_weight, lag_target_s=options.lag_target_s)
     costs = Costs(
         resource_weight=prices.slots,

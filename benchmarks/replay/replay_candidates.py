@@ -15,7 +15,7 @@ from include.policy_catalogue import REFERENCES
 from lab.replay import candidate_policies
 from lab.replay.candidate_policies import CandidatePolicy, asks_in_restarts, build_driver
 from lab.replay.conditions import Conditions
-from lab.replay.drivers import Driver, ScheduleDriver
+from lab.replay.drivers import PolicyDriver, ScheduleDriver
 from lab.replay.workload import Workload
 
 Forms = Mapping[str, CandidateForm]
@@ -67,7 +67,7 @@ def _build_candidate(name: str, workload: Workload, conditions: Conditions, form
     return CandidatePolicy(name, FormedDriver(driver, form) if form else driver, asks_in_restarts(driver))
 
 
-def _build_driver(form: CandidateForm, workload: Workload, conditions: Conditions) -> Driver[Any]:
+def _build_driver(form: CandidateForm, workload: Workload, conditions: Conditions) -> PolicyDriver[Any]:
     """Return the driver of a form's candidate, with the form's parameters and headroom."""
     if form.base == BEST_CONSTANT:
         parallelism = find_best_constant(workload, conditions)

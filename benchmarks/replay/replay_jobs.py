@@ -14,7 +14,7 @@ from benchmarks.papers.conttune.queries import query
 from benchmarks.replay.replay_traces import BIN_S, Trace
 from lab.replay.rate_series import interpolate_steps
 from lab.replay.workload import Workload, compute_curves, compute_source_gains
-from lab.simulation.spec import JobSpec, OperatorSpec, SourceCounts, SpecError
+from lab.simulation.spec import JobSpec, OperatorSpec, SourceCounters, SpecError
 from models.arrays import Floats
 
 SLOTS = 32
@@ -142,7 +142,7 @@ def _build_side_outputs() -> ReplayJob:
                 _SIDE_CONTENTION,
                 selectivity=0.0,
                 output_shares=shares,
-                counts=SourceCounts.OPERATOR if upstream else SourceCounts.TASK,
+                counts=SourceCounters.OPERATOR if upstream else SourceCounters.TASK,
             )
         )
     spec = JobSpec("side_outputs", tuple(operators), slots_max=SLOTS)
@@ -198,7 +198,7 @@ def _parse_job(read: dict[str, Any]) -> ReplayJob:
                 **entry,
                 "upstream": tuple(entry.get("upstream", ())),
                 "measured_per_s": tuple(entry.get("measured_per_s", ())),
-                "counts": SourceCounts(entry.get("counts", SourceCounts.OPERATOR)),
+                "counts": SourceCounters(entry.get("counts", SourceCounters.OPERATOR)),
             }
         )
         for entry in read["operators"]

@@ -34,10 +34,10 @@ from lab.simulation.fleet import Fleet, pack
 from lab.simulation.history import RunOptions, SimulatedHistory, find_fitting_parallelism, simulate
 from lab.simulation.random_jobs import generate_fleet
 from lab.simulation.randomness import job_generator
-from lab.simulation.rest.cadence import Cadence
-from lab.simulation.rest.job_timeline import Origin
+from lab.simulation.rest.cadence import PollSelection
+from lab.simulation.rest.job_timeline import TimeOrigin
 from lab.simulation.rest.lines import LineWriter
-from lab.simulation.samples import Samples
+from lab.simulation.samples import SampledMetrics
 from lab.simulation.source_load import WeeklyTrace, draw_source_rates
 from lab.simulation.spec import SpecError
 from lab.simulation.state import Restart
@@ -103,9 +103,9 @@ class HistoryRequest:
         return 3600 // self.sample_s
 
     @property
-    def cadence(self) -> Cadence:
+    def cadence(self) -> PollSelection:
         """Which samples are polled."""
-        return Cadence(self.window_s // self.sample_s, self.recovery_s)
+        return PollSelection(self.window_s // self.sample_s, self.recovery_s)
 
     def jobs(self) -> list[CatalogueJob]:
         """Return the jobs to simulate."""
@@ -162,9 +162,9 @@ class _Task:
     request: HistoryRequest
     block: int
     fleet: Fleet
-    samples: Samples
+    samples: SampledMetrics
     restarts: tuple[Restart, ...]
-    origin: Origin
+    origin: TimeOrigin
     first_sample: int
     hours: tuple[datetime, ...]
 
@@ -182,7 +182,7 @@ def _tasks(
             for restart in history.restarts
             if some.start <= restart.job < some.stop
         )
-        origin = Origin(
+        origin = TimeOrigin(
             request.cluster, epoch_ms, tuple(epoch_ms - round(job.age_days * 86_400_000) for job in jobs[some])
         )
         for at in range(0, request.hours, HOURS_PER_TASK):

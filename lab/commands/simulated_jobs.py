@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lab.simulation.catalogue import CatalogueJob, Draft, build_job
-from lab.simulation.control import CpuRuleOptions, Slot, Timetable
+from lab.simulation.catalogue import CatalogueJob, OperatorDraft, build_job
+from lab.simulation.control import CpuRuleOptions, Timetable, TimetableEntry
 from lab.simulation.source_load import SourceLoad, TracePart
-from lab.simulation.spec import Ship, SourceCounts, SpecError
+from lab.simulation.spec import Ship, SourceCounters, SpecError
 
 SIMULATED_JOBS = Path(__file__).resolve().parents[2] / "data" / "simulated_jobs"
 
@@ -50,15 +50,15 @@ def _parse_job(entry: Mapping[str, Any]) -> CatalogueJob:
         [_parse_operator(operator) for operator in operators],
         [_parse_load(load) for load in loads],
         rule=None if rule is None else CpuRuleOptions(**rule),
-        timetable=None if slots is None else Timetable(tuple(Slot(**slot) for slot in slots)),
+        timetable=None if slots is None else Timetable(tuple(TimetableEntry(**slot) for slot in slots)),
         **options,
     )
 
 
-def _parse_operator(entry: Mapping[str, Any]) -> Draft:
+def _parse_operator(entry: Mapping[str, Any]) -> OperatorDraft:
     upstream, ship = tuple(entry.get("upstream", ())), Ship(entry.get("ship", Ship.REBALANCE))
-    counts = SourceCounts(entry.get("counts", SourceCounts.OPERATOR))
-    return Draft(**{**entry, "upstream": upstream, "ship": ship, "counts": counts})
+    counts = SourceCounters(entry.get("counts", SourceCounters.OPERATOR))
+    return OperatorDraft(**{**entry, "upstream": upstream, "ship": ship, "counts": counts})
 
 
 def _parse_load(entry: Mapping[str, Any]) -> SourceLoad:

@@ -25,7 +25,7 @@ COUNTED_SINK = f"received -> {SINK}"
 ENRICHED, EXPRESS = f"{ENRICH} -> aged -> {SINK}", f"express -> express {SINK}"
 
 
-class Form(StrEnum):
+class LoadTopology(StrEnum):
     """What the load job is made of: four vertices in a row (counted: the sink's counts), one, or with a side output."""
 
     PLAIN = "plain"
@@ -71,7 +71,7 @@ class LoadOptions:
     max_parallelism: int = 128
     parallelism: int = 1
     warm_up_sources: int = 0
-    form: Form = Form.PLAIN
+    form: LoadTopology = LoadTopology.PLAIN
     chaining: bool = True
     keep_one_in: int = 1
     express_one_in: int = 10

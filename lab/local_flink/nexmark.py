@@ -89,7 +89,7 @@ def submit_query(
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class NexmarkQuery:
     """A query at a size that two cores serve.
 
     Attributes:
@@ -115,13 +115,13 @@ class Query:
 QUERIES = {
     query.name: query
     for query in (
-        Query("q1", 1000, 500.0, ("Source: events",)),
-        Query("q2", 1000, 500.0, ("Source: events",)),
-        Query("q3", 20_000, 400.0, ("Join",), FEW_BIDS),
-        Query("q5", 5000, 800.0, ("GlobalWindowAggregate",)),
-        Query("q7", 1000, 500.0, ("Source: events",)),
-        Query("q8", 8000, 500.0, ("GlobalWindowAggregate", "WindowJoin"), FEW_BIDS),
-        Query("q11", 1000, 500.0, ("WindowAggregate",)),
-        Query("statements", 5000, 1000.0, ("GlobalWindowAggregate", "GroupAggregate")),
+        NexmarkQuery("q1", 1000, 500.0, ("Source: events",)),
+        NexmarkQuery("q2", 1000, 500.0, ("Source: events",)),
+        NexmarkQuery("q3", 20_000, 400.0, ("Join",), FEW_BIDS),
+        NexmarkQuery("q5", 5000, 800.0, ("GlobalWindowAggregate",)),
+        NexmarkQuery("q7", 1000, 500.0, ("Source: events",)),
+        NexmarkQuery("q8", 8000, 500.0, ("GlobalWindowAggregate", "WindowJoin"), FEW_BIDS),
+        NexmarkQuery("q11", 1000, 500.0, ("WindowAggregate",)),
+        NexmarkQuery("statements", 5000, 1000.0, ("GlobalWindowAggregate", "GroupAggregate")),
     )
 }

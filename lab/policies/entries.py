@@ -5,8 +5,8 @@ from __future__ import annotations
 from include.policy_catalogue import DecisionTiming, PolicyEntry
 
 _P = "lab.policies"
-_CONTTUNE = f"{_P}.conttune.conttune_options:Options"
-_DRAGSTER = f"{_P}.dragster.dragster_options:Options"
+_CONTTUNE = f"{_P}.conttune.conttune_options:ContTuneOptions"
+_DRAGSTER = f"{_P}.dragster.dragster_options:DragsterOptions"
 _DS2 = f"{_P}.ds2.ds2_options:ManagerOptions"
 # The window after a restart still holds the catching up; the ratio is that of the paper's experiments.
 _DS2_PRESET = {"warm_up_intervals": 1, "target_rate_ratio": 1.0}
@@ -25,7 +25,7 @@ def _learning_agent(kind: str, title: str, options: str) -> PolicyEntry:
 
 
 PLANNER = PolicyEntry(
-    f"{_P}.planner.planner_policy:Planner",
+    f"{_P}.planner.planner_policy:PlannerPolicy",
     "Tidewise before: schedule by optimisation",
     DecisionTiming.REPLANS,
     slot_problem=f"{_P}.planner.planner_policy:price_slots",
@@ -79,7 +79,7 @@ DRAGSTER_GRADIENT = PolicyEntry(
     preset={"target": "gradient"},
 )
 DHALION = PolicyEntry(
-    f"{_P}.dhalion.dhalion_policy:Dhalion", "Dhalion", parameters=f"{_P}.dhalion.dhalion_options:Options"
+    f"{_P}.dhalion.dhalion_policy:Dhalion", "Dhalion", parameters=f"{_P}.dhalion.dhalion_options:DhalionOptions"
 )
 MDP = _learning_agent("CentralisedMdp", "centralised MDP", "CentralisedOptions")
 RL_PLUS = _learning_agent("CentralisedRlPlus", "centralised RL, response model known", "CentralisedOptions")

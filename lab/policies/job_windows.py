@@ -13,7 +13,7 @@ from models.policies.observations import Observations
 
 
 @dataclass(frozen=True, slots=True)
-class JobWindows:
+class PolicyWindows:
     """Windows of a job, oldest first; (W,) each, NaN where something was not measured.
 
     Attributes:
@@ -35,7 +35,7 @@ class JobWindows:
     disturbed: Bools
 
     @classmethod
-    def of(cls, graph: JobGraph, observations: Observations) -> JobWindows:
+    def of(cls, graph: JobGraph, observations: Observations) -> PolicyWindows:
         """Return the windows of a job.
 
         Deviation: papers measure a worker's CPU.  Flink reports how busy subtasks are; what a job can process ends

@@ -12,7 +12,7 @@ from models.policies.observations import Latency
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class JournalEntry:
     """One deployment in one step.
 
     Attributes:
@@ -44,7 +44,7 @@ class Journal:
     def __init__(self, cluster: ProfilingCluster) -> None:
         self._cluster = cluster
         self._steps = 0
-        self.entries: list[Entry] = []
+        self.entries: list[JournalEntry] = []
 
     def deploy(self, scale_outs: Sequence[int]) -> None:
         """See :class:`ProfilingCluster`."""
@@ -54,7 +54,7 @@ class Journal:
         """See :class:`ProfilingCluster`."""
         measured = self._cluster.replay(rate_per_s, settle_s, window_s)
         self.entries += [
-            Entry("step", self._steps, scale_out, rate_per_s, row.throughput_per_s, row.latency_ms, row.latency)
+            JournalEntry("step", self._steps, scale_out, rate_per_s, row.throughput_per_s, row.latency_ms, row.latency)
             for scale_out, row in sorted(measured.items())
         ]
         self._steps += 1
@@ -68,7 +68,8 @@ class Journal:
         """See :class:`ProfilingCluster`."""
         result = self._cluster.catch_up(scale_outs, settle_s, window_s)
         self.entries += [
-            Entry("capacity", 0, scale_out, None, throughput, None) for scale_out, throughput in sorted(result.items())
+            JournalEntry("capacity", 0, scale_out, None, throughput, None)
+            for scale_out, throughput in sorted(result.items())
         ]
         return result
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lab.policies.planner.controller_memory import ControllerMemory
-from lab.policies.planner.planner_policy import Planner
+from lab.policies.planner.planner_policy import PlannerPolicy
 from lab.replay.hosted_driver import HostedDriver
 from lab.scheduling.pending_steps import list_pending_steps
 from models.bundle.job_models import RecoveryModel
@@ -23,7 +23,7 @@ _NEVER = float("inf")
 _NO_RECOVERY = RecoveryModel(0.0, 0.0, 0.0, 0.0, 0.0, 0)
 
 
-class WithoutUncertainty(Planner):
+class WithoutUncertainty(PlannerPolicy):
     """Takes the median of the forecast and the expected capacity as certain."""
 
     def decide(self, situation: Situation, memory: ControllerMemory) -> tuple[Schedule, ControllerMemory]:
@@ -37,7 +37,7 @@ class WithoutUncertainty(Planner):
         return made, replace(after, due=list_pending_steps(made, forecast))
 
 
-class WithoutRecovery(Planner):
+class WithoutRecovery(PlannerPolicy):
     """Assumes that rescales and failures last no time."""
 
     def decide(self, situation: Situation, memory: ControllerMemory) -> tuple[Schedule, ControllerMemory]:
@@ -47,7 +47,7 @@ class WithoutRecovery(Planner):
 
 
 @dataclass(frozen=True)
-class WithFleetPrior(Planner):
+class WithFleetPrior(PlannerPolicy):
     """Has a prior of how operators scale, as in the pipeline with ``planner.fleet_prior``.
 
     Attributes:
@@ -69,10 +69,10 @@ def _build_with_fleet_prior(fleet: FleetPrior | None) -> HostedDriver:
 
 
 def _with_settings(
-    planner: Planner | None = None, settings: Mapping[str, object] | None = None
+    planner: PlannerPolicy | None = None, settings: Mapping[str, object] | None = None
 ) -> Callable[[FleetPrior | None], HostedDriver]:
     """Return a function that builds a planner with other settings; it ignores the fleet prior."""
-    return lambda _: HostedDriver.of(PLANNER, planner or Planner(), settings)
+    return lambda _: HostedDriver.of(PLANNER, planner or PlannerPolicy(), settings)
 
 
 ABLATIONS: Mapping[str, Callable[[FleetPrior | None], HostedDriver]] = {

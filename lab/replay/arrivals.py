@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from lab.replay.conditions import Cadence
+from lab.replay.conditions import DecisionSchedule
 from lab.replay.workload import Workload
-from lab.simulation.queueing import Network
+from lab.simulation.queueing import QueueingNetwork
 from models.arrays import Floats
 
 
@@ -25,7 +25,7 @@ class Arrivals:
         mean_load_per_s, top_load_per_s: (W, O) means and maxima of the load that they bring to operators.
     """
 
-    def __init__(self, workload: Workload, network: Network, cadence: Cadence) -> None:
+    def __init__(self, workload: Workload, network: QueueingNetwork, cadence: DecisionSchedule) -> None:
         steps = len(workload.rates_per_s) // cadence.steps * cadence.steps
         self.rates_per_s = workload.rates_per_s[:steps]
         self.total = np.zeros((steps + 1, self.rates_per_s.shape[1]))

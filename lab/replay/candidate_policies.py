@@ -12,7 +12,7 @@ from include.policy_catalogue import REFERENCES, DecisionTiming, catalogue
 from lab.replay.ablations import ABLATIONS, PLANNER
 from lab.replay.clairvoyant import solve_clairvoyant
 from lab.replay.conditions import Conditions
-from lab.replay.drivers import Driver, ScheduleDriver
+from lab.replay.drivers import PolicyDriver, ScheduleDriver
 from lab.replay.hosted_driver import HostedDriver
 from lab.replay.programme_forms import FORMS
 from lab.replay.workload import Workload, find_limits, find_sufficient
@@ -36,7 +36,7 @@ class CandidatePolicy:
     """
 
     name: str
-    driver: Driver[Any]
+    driver: PolicyDriver[Any]
     asks_in_restarts: bool = False
 
 
@@ -85,7 +85,7 @@ def _build_candidate(name: str, workload: Workload, conditions: Conditions) -> C
     return CandidatePolicy(name, driver, asks_in_restarts(driver))
 
 
-def asks_in_restarts(driver: Driver[Any]) -> bool:
+def asks_in_restarts(driver: PolicyDriver[Any]) -> bool:
     """Return whether a driver's requests reach a job that restarts after a failure."""
     return isinstance(driver, HostedDriver) and driver.hosted.replans
 
@@ -96,7 +96,7 @@ def build_driver(
     workload: Workload,
     conditions: Conditions,
     change: Callable[[Policy[Any]], Policy[Any]] | None = None,
-) -> Driver[Any]:
+) -> PolicyDriver[Any]:
     """Return the driver of a candidate.
 
     Args:

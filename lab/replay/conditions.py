@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from include.settings import FleetLimits, Forecast, Planner, Training
 from include.settings.slot_schedules import SlotSchedule
 from include.utc import DAY_S
-from lab.simulation.change_times import RESTORE_S, STOP_S, ChangeTimes
+from lab.simulation.change_times import RESTORE_S, STOP_S, ChangeDelays
 from models.capacity.fleet_prior import FleetPrior
 from models.forecasting.known_events import KnownEvent
 
@@ -18,7 +18,7 @@ class ConditionsError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Cadence:
+class DecisionSchedule:
     """When policies decide about a job.
 
     Attributes:
@@ -72,7 +72,7 @@ class Cadence:
         """Polls in a window, at each of which a job that falls behind is evaluated."""
         return self.window_s // self.poll_s
 
-    def by_look(self) -> Cadence:
+    def by_look(self) -> DecisionSchedule:
         """Return the cadence of windows that last from one poll to the next."""
         return replace(self, window_s=self.poll_s)
 
@@ -95,8 +95,8 @@ class Prices:
 
 
 @dataclass(frozen=True, slots=True)
-class Disturbances(ChangeTimes):
-    """What happens to a job whatever its policy does; what a rescale waits for as in :class:`ChangeTimes`.
+class Disturbances(ChangeDelays):
+    """What happens to a job whatever its policy does; what a rescale waits for as in :class:`ChangeDelays`.
 
     Attributes:
         rescale_downtime_s: least and most of a rescale's downtime, uniform between them: the stop, and until tasks have
@@ -140,7 +140,7 @@ class Conditions:
         schedules: of the job's slots, by name.
     """
 
-    cadence: Cadence = field(default_factory=Cadence)
+    cadence: DecisionSchedule = field(default_factory=DecisionSchedule)
     prices: Prices = field(default_factory=Prices)
     disturbances: Disturbances = field(default_factory=Disturbances)
     planner: Planner = field(default_factory=Planner)

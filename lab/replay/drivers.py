@@ -18,7 +18,7 @@ from models.arrays import Ints
 MemoryT = TypeVar("MemoryT")
 
 
-class Driver(Protocol[MemoryT]):
+class PolicyDriver(Protocol[MemoryT]):
     """Decides for one candidate policy."""
 
     def first_memory(self) -> MemoryT:
@@ -30,7 +30,7 @@ class Driver(Protocol[MemoryT]):
         ...
 
 
-class Looks(Protocol):
+class PollingDriver(Protocol):
     """A driver that is asked between two ticks as well, at every poll."""
 
     def look(self, snapshot: TickSnapshot, memory: Any) -> Mapping[str, int] | None:
@@ -38,7 +38,7 @@ class Looks(Protocol):
         ...
 
 
-def looks(driver: object) -> TypeGuard[Looks]:
+def looks(driver: object) -> TypeGuard[PollingDriver]:
     """Whether a driver is asked between two ticks."""
     return hasattr(driver, "look")
 

@@ -19,15 +19,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lab.replay.arrivals import Arrivals
-from lab.replay.conditions import Cadence, Disturbances
-from lab.replay.failures import Downtime, Failure, FailureModel
+from lab.replay.conditions import DecisionSchedule, Disturbances
+from lab.replay.failures import Downtime, DrawnFailure, FailureModel
 from lab.replay.random_draws import RandomDraws
-from lab.replay.rises import Asked
-from lab.replay.row_states import Request, RowStates, StepPath
+from lab.replay.rises import ParallelismRequest
+from lab.replay.row_states import PendingRescale, RowStates, StepPath
 from lab.replay.window_metrics import WindowFlows, WindowMetrics
 from lab.replay.workload import Workload
 from lab.simulation.fleet import pack
-from lab.simulation.queueing import Network, fetch_wait_s
+from lab.simulation.queueing import QueueingNetwork, fetch_wait_s
 from lab.simulation.spec import SpecError
 from models.arrays import Bools, Floats, Ints
 
@@ -47,7 +47,7 @@ class EngineSetting:
     """
 
     workload: Workload
-    cadence: Cadence
+    cadence: DecisionSchedule
     disturbances: Disturbances
     draws: Sequence[RandomDraws]
     lag_target_s: float
@@ -82,13 +82,13 @@ class Engine:
         self._waits_in_poll = fleet.waits_in_poll[0]
         self._is_source, self._curves, self._fetch_delay_s = fleet.is_source[0], fleet.curves[0], fleet.fetch_delay_s
         self._sources = np.flatnonzero(self._is_source)
-        self._network = Network.from_gain(fleet.network.gain[0][:, self._sources], fleet.network.above[0])
+        self._network = QueueingNetwork.from_gain(fleet.network.gain[0][:, self._sources], fleet.network.above[0])
         self._arrivals = Arrivals(setting.workload, self._network, setting.cadence)
         self._failures = FailureModel(setting.draws, seed_of_row, self._arrivals, setting.cadence, setting.disturbances)
         self._capacity_factors = np.stack([draws.capacity for draws in setting.draws])  # (seeds, W, O)
         self._measured_factors = np.stack([draws.measured for draws in setting.draws])
         self.downtimes: list[list[Downtime]] = [[] for _ in seed_of_row]
-        self.asked: list[list[Asked]] = [[] for _ in seed_of_row]
+        self.asked: list[list[ParallelismRequest]] = [[] for _ in seed_of_row]
         self._left: dict[int, tuple[int, float]] = {}  # row -> slots that it left in the window, and when
         steps = -(-round(setting.disturbances.oldest_checkpoint_s) // setting.cadence.step_s)
         self.rows = RowStates.running(first, len(seed_of_row), len(self._sources), max(steps, setting.cadence.steps))
@@ -119,7 +119,7 @@ class Engine:
         A job that is down comes back with it: no stop of its own, but no sooner than a rescale that begins now.
         """
         rows, disturbances = self.rows, self.setting.disturbances
-        self.asked[row].append(Asked(self.now_s, rows.parallelism[row].copy(), np.array(target, np.int64)))
+        self.asked[row].append(ParallelismRequest(self.now_s, rows.parallelism[row].copy(), np.array(target, np.int64)))
         running = int(rows.parallelism[row].max())
         ready_s = disturbances.find_ready_s(self.now_s, int(target.max()), running)
         if ready_s == self.now_s and rows.down_until[row] > self.now_s:
@@ -131,7 +131,7 @@ class Engine:
             rows.restored[row] = self._arrivals.total[self.window * self.setting.cadence.steps] - rows.backlog[row]
             self.downtimes[row].append(Downtime("rescale", self.now_s, downtime_s, math.nan))
         else:
-            rows.requests[row] = Request(np.array(target, np.int64), ready_s)
+            rows.requests[row] = PendingRescale(np.array(target, np.int64), ready_s)
 
     def _draw_downtime_s(self, row: int) -> float:
         """Return the downtime of a rescale that begins in this window."""
@@ -169,12 +169,12 @@ class Engine:
             down = self._failures.compute_down_share(self.window, step_begins_s, rows.down_until[[row]])
             path.up[place] = np.minimum(path.up[place], 1.0 - down[0])
         else:
-            self._fail(Failure(at_s, self._draw_downtime_s(row), "rescale"), path, place, row, step)
+            self._fail(DrawnFailure(at_s, self._draw_downtime_s(row), "rescale"), path, place, row, step)
             rows.parallelism[row] = target
         self._left[row] = before, at_s
         return True
 
-    def _fail(self, failure: Failure, path: StepPath, place: int, row: int, step: int) -> None:
+    def _fail(self, failure: DrawnFailure, path: StepPath, place: int, row: int, step: int) -> None:
         downtime = self._failures.fail(failure, self.rows, row, path, place, window=self.window, step=step)
         if downtime is not None:
             self.downtimes[row].append(downtime)

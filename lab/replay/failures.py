@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lab.replay.arrivals import Arrivals
-from lab.replay.conditions import Cadence, Disturbances
+from lab.replay.conditions import DecisionSchedule, Disturbances
 from lab.replay.random_draws import RandomDraws
 from lab.replay.row_states import RowStates, StepPath
 from models.arrays import Bools, Floats, Ints
@@ -32,7 +32,7 @@ class Downtime:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class DrawnFailure:
     """A failure that a seed has drawn, or a stop for a rescale; seconds since the start of the run."""
 
     at_s: float
@@ -55,25 +55,25 @@ class FailureModel:
         draws: Sequence[RandomDraws],
         seed_of_row: Ints,
         arrivals: Arrivals,
-        cadence: Cadence,
+        cadence: DecisionSchedule,
         disturbances: Disturbances,
     ) -> None:
         self._seed_of_row, self._arrivals = seed_of_row, arrivals
         self._cadence, self._disturbances = cadence, disturbances
-        self._by_window: list[dict[int, list[Failure]]] = []
+        self._by_window: list[dict[int, list[DrawnFailure]]] = []
         for one in draws:
-            by_window: dict[int, list[Failure]] = {}
+            by_window: dict[int, list[DrawnFailure]] = {}
             for at_s, downtime_s in zip(one.failure_at_s.tolist(), one.failure_downtime_s.tolist(), strict=True):
-                by_window.setdefault(int(at_s // cadence.window_s), []).append(Failure(at_s, downtime_s))
+                by_window.setdefault(int(at_s // cadence.window_s), []).append(DrawnFailure(at_s, downtime_s))
             self._by_window.append(by_window)
 
     def find_rows(self, window: int) -> Bools:
         """Return (J,) which rows fail in a window."""
         return np.array([window in by_window for by_window in self._by_window], bool)[self._seed_of_row]
 
-    def find_steps(self, window: int, rows: Ints) -> dict[int, list[tuple[int, Failure]]]:
+    def find_steps(self, window: int, rows: Ints) -> dict[int, list[tuple[int, DrawnFailure]]]:
         """Return step of the window -> (place in ``rows``, failure) of every failure of these rows."""
-        result: dict[int, list[tuple[int, Failure]]] = {}
+        result: dict[int, list[tuple[int, DrawnFailure]]] = {}
         for place, row in enumerate(rows.tolist()):
             for failure in self._by_window[int(self._seed_of_row[row])].get(window, ()):
                 step = int(failure.at_s // self._cadence.step_s) - window * self._cadence.steps
@@ -88,7 +88,7 @@ class FailureModel:
         return np.asarray(np.clip(down_s, 0.0, step_s) / step_s)
 
     def fail(
-        self, failure: Failure, states: RowStates, row: int, path: StepPath, place: int, *, window: int, step: int
+        self, failure: DrawnFailure, states: RowStates, row: int, path: StepPath, place: int, *, window: int, step: int
     ) -> Downtime | None:
         """Fail or stop one job within a step: it is down and replays from its last completed checkpoint.
 

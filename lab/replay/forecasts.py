@@ -18,7 +18,7 @@ from models.scheduling.demand import SourceForecast
 
 
 @dataclass(frozen=True)
-class Forecasts:
+class LoadForecast:
     """Forecasts of one load, the same for every row, since arrivals are counted at the broker.
 
     All of them are made when the first is asked for; each from nothing but what came before its origin.

@@ -12,7 +12,7 @@ from typing import Any
 
 from include.policy_catalogue import DecisionTiming
 from include.settings import Planner
-from lab.policies.planner.planner_policy import Planner as PlannerPolicy
+from lab.policies.planner.planner_policy import PlannerPolicy
 from lab.replay.tick_snapshot import TickSnapshot
 from lab.scheduling.pending_steps import list_pending_steps
 from lab.scheduling.planner_settings import PlannerSettings

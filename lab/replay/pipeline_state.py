@@ -9,7 +9,7 @@ import numpy as np
 from include.utc import DAY_S
 from lab.replay.conditions import Conditions
 from lab.replay.engine import Engine, EngineSetting
-from lab.replay.forecasts import Forecasts
+from lab.replay.forecasts import LoadForecast
 from lab.replay.random_draws import RandomDraws
 from lab.replay.row_histories import build_history, list_events
 from lab.replay.train_alone import find_first_s, train_alone
@@ -68,7 +68,7 @@ class PipelineState:
         past_per_s: Floats | None = None,
         methods: Registry | None = None,
         given: Sequence[JobModels] = (),
-        forecasts: Forecasts | None = None,
+        forecasts: LoadForecast | None = None,
     ) -> None:
         self.options = conditions.options
         self.conditions, self.row_seeds = conditions, tuple(seeds) * candidates
@@ -90,7 +90,7 @@ class PipelineState:
         self.looks = self._open_recorder(workload, self.setting.windows, LOOKS_KEPT, cadence.poll_s)
         past = np.zeros((0, len(self.graph.sources))) if past_per_s is None else past_per_s
         self._past = len(past)
-        self.forecasts = forecasts or Forecasts(
+        self.forecasts = forecasts or LoadForecast(
             self.graph.sources,
             workload.start_s - len(past) * cadence.window_s,
             np.concatenate([past, self.arrivals_per_s]),

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.signal import lfilter
 
 from include.utc import DAY_S
-from lab.replay.conditions import Cadence, Disturbances
+from lab.replay.conditions import DecisionSchedule, Disturbances
 from models.arrays import Floats
 
 _LEAST_FACTOR = 0.05
@@ -34,7 +34,7 @@ class RandomDraws:
 
     @classmethod
     def from_seed(
-        cls, seed: int, windows: int, operators: int, cadence: Cadence, disturbances: Disturbances
+        cls, seed: int, windows: int, operators: int, cadence: DecisionSchedule, disturbances: Disturbances
     ) -> RandomDraws:
         """Draw everything that a seed decides."""
         failing, stopping, measuring, running = (np.random.default_rng([seed, stream]) for stream in range(4))

@@ -12,9 +12,9 @@ from include.utc import DAY_S
 from lab.replay.candidate_policies import CandidatePolicy
 from lab.replay.conditions import Conditions
 from lab.replay.drivers import looks
-from lab.replay.forecasts import Forecasts
+from lab.replay.forecasts import LoadForecast
 from lab.replay.pipeline_state import PipelineState
-from lab.replay.scores import Ledger
+from lab.replay.scores import WindowCosts
 from lab.replay.tick_snapshot import TickSnapshot
 from lab.replay.window_metrics import WindowMetrics
 from lab.replay.workload import Workload
@@ -41,7 +41,7 @@ class ReplayResult:
 
     names: tuple[str, ...]
     seeds: tuple[int, ...]
-    ledger: Ledger
+    ledger: WindowCosts
     refused: Ints
     arrivals_per_s: Floats
 
@@ -70,7 +70,7 @@ class ReplayRun:
         past_per_s: Floats | None = None,
         forecast_methods: Registry | None = None,
         given_models: Sequence[JobModels] = (),
-        forecasts: Forecasts | None = None,
+        forecasts: LoadForecast | None = None,
     ) -> None:
         self.state = PipelineState(
             workload,
@@ -98,7 +98,7 @@ class ReplayRun:
         """
         state, cadence = self.state, self.state.conditions.cadence
         windows = state.setting.windows // cadence.looks
-        ledger = Ledger.empty(windows, len(self._candidates))
+        ledger = WindowCosts.empty(windows, len(self._candidates))
         for window in range(windows):
             parts = []
             for look in range(cadence.looks):

@@ -15,7 +15,7 @@ _WITHIN_S = 7200
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ParallelismRequest:
     """A request for another parallelism.
 
     Attributes:
@@ -43,7 +43,7 @@ class RisesAhead:
     rises_ahead_minutes: float | None
 
 
-def measure_rises(workload: Workload, asked: Sequence[Asked], begin_s: float, end_s: float) -> RisesAhead:
+def measure_rises(workload: Workload, asked: Sequence[ParallelismRequest], begin_s: float, end_s: float) -> RisesAhead:
     """Return how many rises of a time were asked for ahead of their load, true capacities of steps taken as known."""
     curves, gains = compute_curves(workload.spec), compute_source_gains(workload.spec)
     leads_min = []

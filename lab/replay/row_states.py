@@ -11,7 +11,7 @@ from models.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class PendingRescale:
     """A rescale that is not carried out yet: its (O,) target, and when its slots are there, seconds since the start."""
 
     target: Ints
@@ -37,7 +37,7 @@ class RowStates:
     down_until: Floats
     restored: Floats
     recent: Floats
-    requests: dict[int, Request] = field(default_factory=dict)
+    requests: dict[int, PendingRescale] = field(default_factory=dict)
 
     @classmethod
     def running(cls, parallelism: Ints, rows: int, sources: int, steps: int) -> RowStates:

@@ -15,7 +15,7 @@ SEGMENTS = ("all", "first_day", "after_first_day", "last_third")
 
 
 @dataclass(frozen=True, slots=True)
-class Ledger:
+class WindowCosts:
     """What each window of each row took, (W, J).
 
     Attributes:
@@ -31,7 +31,7 @@ class Ledger:
     lag_record_s: Floats
 
     @classmethod
-    def empty(cls, windows: int, rows: int) -> Ledger:
+    def empty(cls, windows: int, rows: int) -> WindowCosts:
         """Return a ledger to be filled."""
         shape = (windows, rows)
         return cls(np.zeros(shape), np.zeros(shape, np.int64), np.zeros(shape), np.zeros(shape))
@@ -76,7 +76,9 @@ def find_span(segment: str, windows: int, window_s: int) -> slice:
     return spans[segment]
 
 
-def compute_score(ledger: Ledger, row: int, span: slice, *, window_s: int, slots_max: int, prices: Prices) -> Score:
+def compute_score(
+    ledger: WindowCosts, row: int, span: slice, *, window_s: int, slots_max: int, prices: Prices
+) -> Score:
     """Return the figures of one row in some windows.
 
     Cost per minute = w_slots x slots / slots_max + w_late if late, + w_rescale per rescale (the weights of the MDP

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lab.replay.row_states import StepPath
-from lab.simulation.queueing import Network
+from lab.simulation.queueing import QueueingNetwork
 from models.arrays import Bools, Floats, Ints
 
 
@@ -40,7 +40,7 @@ class WindowFlows:
         load = np.tile(load_per_s, (rows, 1))
         return cls(load, busy, np.zeros(busy.shape), np.ones((rows, 1)), np.zeros(rows), np.zeros(rows))
 
-    def set_from_steps(self, rows: Ints, path: StepPath, network: Network, steps_per_poll: int) -> None:
+    def set_from_steps(self, rows: Ints, path: StepPath, network: QueueingNetwork, steps_per_poll: int) -> None:
         """Set the flows of some rows from their steps.
 
         A row that stood still for a while is measured between the polls between which it ran, after a rescale with the

@@ -41,7 +41,7 @@ class PlannerTiming(Timing):
     max_lead_s: int = 1800
 
 
-class Reactive(Section):
+class ReactiveSettings(Section):
     """The reactive controller: what it does from what is measured between two plans.
 
     Attributes:
@@ -82,7 +82,7 @@ class PlannerSettings(Planner):
     load_quantile: float = 0.9
     costs: PlannerCosts = PlannerCosts()
     timing: PlannerTiming = PlannerTiming()
-    reactive: Reactive = Reactive()
+    reactive: ReactiveSettings = ReactiveSettings()
 
     @classmethod
     def of(cls, options: Planner) -> PlannerSettings:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lab.simulation.queueing import NEGLIGIBLE, Network
+from lab.simulation.queueing import NEGLIGIBLE, QueueingNetwork
 from models.arrays import Bools, Floats
 
 SEGMENT_BYTES = 32 * 1024
@@ -31,7 +31,7 @@ def count_segments(senders: Floats, receivers: Floats, forward: Bools) -> Floats
 
 
 @dataclass(frozen=True, slots=True)
-class Filling:
+class BufferLevels:
     """What the buffers of N rows come to in a step.
 
     Attributes:
@@ -49,7 +49,7 @@ class Filling:
 
 
 def fill(
-    network: Network,
+    network: QueueingNetwork,
     room: Floats,
     buffered: Floats,
     backlog: Floats,
@@ -58,7 +58,7 @@ def fill(
     emitted: Floats,
     available: Floats,
     step_s: float,
-) -> Filling:
+) -> BufferLevels:
     """Let sources fill the buffers above the operator of each row that has the least capacity for its load.
 
     Args:
@@ -66,7 +66,7 @@ def fill(
         room: (N, O) input records that fit before each operator; 0 before sources.
         buffered: (N, S) at the step's beginning.
         backlog: (N, S) records that are not processed at the step's end, those in buffers among them.
-        wanted: (N, S) records/s, as of :meth:`Network.allocate`.
+        wanted: (N, S) records/s, as of :meth:`QueueingNetwork.allocate`.
         emitted: (N, S) records/s, as allocated.
         available: (N, O) records/s that could be processed.
         step_s: length of the step.
@@ -88,4 +88,4 @@ def fill(
     least = np.clip(buffered - emitted * step_s, 0.0, backlog)
     now = np.maximum(np.minimum(np.minimum(fits, backlog), buffered + added), least)
     is_full = (now >= _FULL * fits).all(axis=1)
-    return Filling(now, emitted + (now - buffered) / step_s, above, is_full)
+    return BufferLevels(now, emitted + (now - buffered) / step_s, above, is_full)

@@ -12,14 +12,14 @@ from lab.simulation.capacity import compute_gains
 from lab.simulation.control import CpuRule, CpuRuleOptions, Timetable, UserControl
 from lab.simulation.fleet import Fleet, pack
 from lab.simulation.source_load import SourceLoad
-from lab.simulation.spec import JobSpec, OperatorSpec, Ship, SourceCounts
+from lab.simulation.spec import JobSpec, OperatorSpec, Ship, SourceCounters
 from models.arrays import Floats
 
 PEAK_UTILISATION = 0.8
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class OperatorDraft:
     """An operator by what it needs.
 
     Attributes:
@@ -35,7 +35,7 @@ class Draft:
     contention: float = 0.02
     ship: Ship = Ship.REBALANCE
     output_shares: Mapping[str, float] = field(default_factory=dict, hash=False)
-    counts: SourceCounts = SourceCounts.OPERATOR
+    counts: SourceCounters = SourceCounters.OPERATOR
     batch_records: float = 100.0
     shows_backlog: bool = True
     waits_in_poll: bool = False
@@ -61,7 +61,7 @@ class CatalogueJob:
 
 def build_job(
     name: str,
-    drafts: Sequence[Draft],
+    drafts: Sequence[OperatorDraft],
     loads: Sequence[SourceLoad],
     *,
     rule: CpuRuleOptions | None = None,
@@ -99,7 +99,7 @@ def build_job(
     )
 
 
-def _compute_scaling(draft: Draft) -> float:
+def _compute_scaling(draft: OperatorDraft) -> float:
     """Return C(need) / g of a draft without curvature."""
     return draft.need / (1.0 + draft.contention * (draft.need - 1.0))
 

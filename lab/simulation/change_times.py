@@ -30,7 +30,7 @@ RESTORE_S = 20.0
 
 
 @dataclass(frozen=True, slots=True)
-class ChangeTimes:
+class ChangeDelays:
     """What a change waits for.
 
     Attributes:

@@ -85,7 +85,7 @@ class CpuRule:
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class TimetableEntry:
     """One line of a timetable: from this UTC hour on, configured for ``load_share`` of the peak."""
 
     hour: int
@@ -97,7 +97,7 @@ class Slot:
 class Timetable:
     """Scheduled changes of one job as its users set them, reviewed once a week by a factor."""
 
-    slots: tuple[Slot, ...]
+    slots: tuple[TimetableEntry, ...]
     weekly_review: tuple[float, ...] = (1.0, 1.12, 0.94, 1.05)
     utilisation: float = 0.72
 

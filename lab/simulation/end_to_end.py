@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lab.simulation.testbed import Window
+from lab.simulation.testbed import TestbedWindow
 from models.arrays import Floats
 
 
@@ -22,13 +22,13 @@ class EndToEnd:
     base_ms: float
     noise: float
 
-    def latency_ms(self, window: Window, draws: np.random.Generator) -> Floats:
+    def latency_ms(self, window: TestbedWindow, draws: np.random.Generator) -> Floats:
         """Return (J,) ms: the base, with its noise, and the age of the oldest record that waits at a source."""
         age = np.where(np.isnan(window.latency_ms), 0.0, window.latency_ms).max(axis=1)
         factor = np.maximum(1.0 + self.noise * draws.standard_normal(len(age)), 0.5)
         return np.asarray(self.base_ms * factor + age)
 
 
-def with_latency(window: Window, latency_ms: Floats) -> Window:
+def with_latency(window: TestbedWindow, latency_ms: Floats) -> TestbedWindow:
     """Return the window with (J,) end-to-end latencies in place of the ages at the sources."""
     return replace(window, latency_ms=np.where(np.isnan(window.latency_ms), np.nan, latency_ms[:, None]))

@@ -9,8 +9,8 @@ import numpy as np
 
 from lab.simulation.buffers import SEGMENT_BYTES, count_segments
 from lab.simulation.capacity import compute_capacity_curve, compute_gains
-from lab.simulation.queueing import Network
-from lab.simulation.spec import JobSpec, OperatorSpec, Ship, SourceCounts, SpecError
+from lab.simulation.queueing import QueueingNetwork
+from lab.simulation.spec import JobSpec, OperatorSpec, Ship, SourceCounters, SpecError
 from models.arrays import Bools, Floats, Ints
 
 
@@ -40,7 +40,7 @@ class Fleet:
     present: Bools
     is_source: Bools
     mean_gain: Floats
-    network: Network
+    network: QueueingNetwork
     output_ratio: Floats
     counted_in: Floats
     burst_s: Floats
@@ -94,9 +94,9 @@ def _ancestors(spec: JobSpec) -> Bools:
 
 def _count_in(operator: OperatorSpec) -> float:
     """Return numRecordsIn of a vertex per record that it takes in."""
-    if operator.upstream or operator.counts == SourceCounts.TASK:
+    if operator.upstream or operator.counts == SourceCounters.TASK:
         return 1.0
-    return 1.0 / operator.batch_records if operator.counts == SourceCounts.BATCHES else 0.0
+    return 1.0 / operator.batch_records if operator.counts == SourceCounters.BATCHES else 0.0
 
 
 def _column(specs: Sequence[JobSpec], field: str) -> Floats:
@@ -136,7 +136,7 @@ def pack(specs: Sequence[JobSpec]) -> Fleet:
         present=present,
         is_source=is_source,
         mean_gain=mean_gain,
-        network=Network.from_gain(gain, above),
+        network=QueueingNetwork.from_gain(gain, above),
         output_ratio=output_ratio,
         counted_in=counted_in,
         burst_s=burst_s,

@@ -11,7 +11,7 @@ from lab.simulation.control import FleetController, FleetSnapshot
 from lab.simulation.fleet import Fleet
 from lab.simulation.randomness import capacity_noise
 from lab.simulation.restarts import RestartSchedule
-from lab.simulation.samples import GAUGE_S, SampleRecorder, Samples
+from lab.simulation.samples import GAUGE_S, SampledMetrics, SampleRecorder
 from lab.simulation.spec import SpecError
 from lab.simulation.state import FleetState, Restart
 from lab.simulation.step import advance
@@ -24,7 +24,7 @@ DECIDE_S = 300.0
 class SimulatedHistory:
     """A finished run: samples, restarts in order of time, and the state it ended in."""
 
-    samples: Samples
+    samples: SampledMetrics
     restarts: tuple[Restart, ...]
     final: FleetState
 

@@ -28,7 +28,7 @@ _BUSIEST = 0.97  # waiting is bounded there
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
+class QueueingNetwork:
     """The operators of one job, (O, S), which all rows share, or of N jobs, (N, O, S), one for each row.
 
     Attributes:
@@ -44,7 +44,7 @@ class Network:
     rounds: int
 
     @classmethod
-    def from_gain(cls, gain: Floats, above: Bools) -> Network:
+    def from_gain(cls, gain: Floats, above: Bools) -> QueueingNetwork:
         """Build a network; see the attributes."""
         below = gain > 0.0
         several = below.any(axis=-2).sum(axis=-1).max() > 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lab.simulation.catalogue import CatalogueJob, Draft, build_job
+from lab.simulation.catalogue import CatalogueJob, OperatorDraft, build_job
 from lab.simulation.source_load import SourceLoad, TracePart
 from lab.simulation.spec import Ship
 
@@ -20,11 +20,11 @@ def generate_fleet(jobs: int, operators: int, seed: int) -> list[CatalogueJob]:
 
 def _draw_job(name: str, operators: int, generator: np.random.Generator) -> CatalogueJob:
     needs = generator.uniform(2.0, 24.0, operators)
-    drafts = [Draft("Source: events", float(needs[0]))]
+    drafts = [OperatorDraft("Source: events", float(needs[0]))]
     for index in range(1, operators):
         is_sink = index == operators - 1
         drafts.append(
-            Draft(
+            OperatorDraft(
                 "Sink: out" if is_sink else f"step-{index}",
                 float(needs[index]),
                 (drafts[-1].name,),

@@ -10,14 +10,14 @@ import numpy as np
 from lab.simulation.fleet import Fleet
 from lab.simulation.queueing import fetch_wait_s
 from lab.simulation.state import RETAINED_CHECKPOINTS, FleetState
-from lab.simulation.step import Flow
+from lab.simulation.step import StepFlow
 from models.arrays import Bools, Floats, Ints
 
 GAUGE_S = 60.0  # Flink's meters and time gauges are means over the last minute
 
 
 @dataclass(frozen=True, slots=True)
-class Samples:
+class SampledMetrics:
     """What was observed at K polls; leading axis K, then (J, O) or (J,).
 
     Attributes:
@@ -56,7 +56,7 @@ class Samples:
     failures: Ints
 
     @classmethod
-    def empty(cls, polls: int, fleet: Fleet) -> Samples:
+    def empty(cls, polls: int, fleet: Fleet) -> SampledMetrics:
         """Return zeros for a number of polls."""
         shapes: dict[str, tuple[int, ...]] = {"at_s": (polls,)}
         shapes |= {"checkpoints": (polls, fleet.shape[0], RETAINED_CHECKPOINTS, 3)} | dict.fromkeys(
@@ -68,10 +68,10 @@ class Samples:
 
         return cls(**{field.name: zeros(field.name) for field in fields(cls)})
 
-    def cut(self, polls: slice, jobs: slice) -> Samples:
+    def cut(self, polls: slice, jobs: slice) -> SampledMetrics:
         """Return the polls and jobs of two slices."""
         cut = {field.name: getattr(self, field.name)[polls] for field in fields(self)}
-        return Samples(**{name: values if name == "at_s" else values[:, jobs] for name, values in cut.items()})
+        return SampledMetrics(**{name: values if name == "at_s" else values[:, jobs] for name, values in cut.items()})
 
     @property
     def down(self) -> Bools:
@@ -110,11 +110,11 @@ class SampleRecorder:
 
     def __init__(self, fleet: Fleet, polls: int) -> None:
         self._fleet = fleet
-        self.samples = Samples.empty(polls, fleet)
+        self.samples = SampledMetrics.empty(polls, fleet)
         self._sums = np.zeros((6, *fleet.shape))
         self._steps = 0
 
-    def add(self, time_s: float, flow: Flow) -> None:
+    def add(self, time_s: float, flow: StepFlow) -> None:
         """Add one step that began at ``time_s``; the gauges begin again every minute."""
         if time_s % GAUGE_S == 0.0:
             self._sums[:], self._steps = 0.0, 0

@@ -34,7 +34,7 @@ class Ship(StrEnum):
     REBALANCE = "REBALANCE"
 
 
-class SourceCounts(StrEnum):
+class SourceCounters(StrEnum):
     """Which counters of Flink show the records that a source takes in.
 
     ``OPERATOR``: only numRecordsOut of the source operator, as of a reader that counts nothing itself.  ``TASK``:
@@ -83,7 +83,7 @@ class OperatorSpec:
     max_parallelism: int = 128
     measured_per_s: tuple[float, ...] = ()
     output_shares: Mapping[str, float] = field(default_factory=dict, hash=False)
-    counts: SourceCounts = SourceCounts.OPERATOR
+    counts: SourceCounters = SourceCounters.OPERATOR
     batch_records: float = 100.0
     shows_backlog: bool = True
     waits_in_poll: bool = False
@@ -101,7 +101,7 @@ class OperatorSpec:
             raise SpecError(f"operator {self.name!r}: output_shares of {wrong} must be finite and not negative")
         if not self.batch_records >= 1 or not 0 <= self.burst_s < math.inf:
             raise SpecError(f"operator {self.name!r}: batch_records >= 1 and burst_s >= 0 are needed")
-        if self.upstream and (self.counts != SourceCounts.OPERATOR or self.waits_in_poll or not self.shows_backlog):
+        if self.upstream and (self.counts != SourceCounters.OPERATOR or self.waits_in_poll or not self.shows_backlog):
             raise SpecError(f"operator {self.name!r}: counts, shows_backlog and waits_in_poll are those of a source")
         if self.burst_s and not self.upstream:
             raise SpecError(f"source {self.name!r}: burst_s is that of an operator behind a source")

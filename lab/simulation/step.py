@@ -15,7 +15,7 @@ from models.arrays import Floats
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
+class StepFlow:
     """What went through the fleet in one step, all (J, O).
 
     Attributes:
@@ -102,7 +102,7 @@ def _gather(fleet: Fleet, state: FleetState, taken: Floats, emitted: Floats) -> 
     state.fired = np.where(fleet.in_bursts, np.maximum(state.fired - emitted, 0.0), 0.0)
 
 
-def advance(fleet: Fleet, state: FleetState, rate_per_s: Floats, noise: Floats, step_s: float) -> Flow:
+def advance(fleet: Fleet, state: FleetState, rate_per_s: Floats, noise: Floats, step_s: float) -> StepFlow:
     """Advance the state in place by one step.
 
     The update is exact for rates that are constant within the step, except that the order of standing still and running
@@ -167,4 +167,4 @@ def advance(fleet: Fleet, state: FleetState, rate_per_s: Floats, noise: Floats, 
     state.busy_s += busy * step_s
     state.backpressured_s += backpressured * step_s
     state.idle_s += idle * step_s
-    return Flow(load, through, capacity, working, busy, backpressured, idle)
+    return StepFlow(load, through, capacity, working, busy, backpressured, idle)

@@ -19,7 +19,7 @@ from models.policies.observations import Observations
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class TestbedWindow:
     """Metrics of one window, what the REST source would give; all (J, O), NaN where Flink measures nothing.
 
     Attributes:
@@ -87,7 +87,7 @@ class Testbed:
         """Seconds since the start."""
         return self.state.time_s
 
-    def run(self, rate_per_s: Floats, seconds: float | None = None) -> Window:
+    def run(self, rate_per_s: Floats, seconds: float | None = None) -> TestbedWindow:
         """Run for a while and return the metrics of that window.
 
         Args:
@@ -146,7 +146,7 @@ class Testbed:
         self.restarts.append(restart)
         return restart
 
-    def _window(self, began_s: float, due_records: Floats, means: Floats) -> Window:
+    def _window(self, began_s: float, due_records: Floats, means: Floats) -> TestbedWindow:
         state, fleet = self.state, self.fleet
         seconds = state.time_s - began_s
         rate, through, working, busy, backpressured, idle = means
@@ -160,7 +160,7 @@ class Testbed:
             backlog = np.where(fleet.is_source, state.backlog - state.buffered, np.nan)
             waiting_s = np.where(arrived > 0.0, state.backlog / arrived, 0.0)
             waiting_s += fetch_wait_s(fleet.fetch_delay_s, working)[:, None]
-        return Window(
+        return TestbedWindow(
             start_s=began_s,
             seconds=seconds,
             parallelism=state.parallelism.copy(),
@@ -178,7 +178,7 @@ class Testbed:
         )
 
 
-def observations(windows: Sequence[Window], job: int, operators: int) -> Observations:
+def observations(windows: Sequence[TestbedWindow], job: int, operators: int) -> Observations:
     """Return windows of equal length of one job as a policy sees them in ``silver.observations``."""
 
     def stack(name: str) -> Floats:

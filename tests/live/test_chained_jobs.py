@@ -11,7 +11,7 @@ from waiting import wait_until
 
 from include.flink.endpoints import vertex_metric_names_path, vertex_metrics_path
 from include.flink.poller import RestSource
-from lab.local_flink.load import CHAINED, ENRICHED, EXPRESS, ROUTED, Form, LoadOptions, due_after
+from lab.local_flink.load import CHAINED, ENRICHED, EXPRESS, ROUTED, LoadOptions, LoadTopology, due_after
 from models.polling.poll_history import PollHistory
 
 pytestmark = pytest.mark.e2e
@@ -82,7 +82,7 @@ def owes_what_is_due(flink: LiveFlink, counter: str, watch: Watch) -> Callable[[
 
 def test_a_whole_job_in_one_vertex_is_seen_at_its_source_operator_alone(local_cluster):
     options = LoadOptions(
-        "one-vertex", RATE_PER_S, RATE_PER_S, cost_us=10, wait_us=190, form=Form.CHAINED, keep_one_in=4
+        "one-vertex", RATE_PER_S, RATE_PER_S, cost_us=10, wait_us=190, form=LoadTopology.CHAINED, keep_one_in=4
     )
     with job_on(local_cluster, options) as flink:
         watch = Watch(flink)
@@ -105,7 +105,7 @@ def test_side_outputs_send_a_share_over_each_edge(local_cluster):
         RATE_PER_S,
         cost_us=10,
         wait_us=190,
-        form=Form.SIDE_OUTPUTS,
+        form=LoadTopology.SIDE_OUTPUTS,
         keep_one_in=2,
         counts_in=True,
     )

@@ -14,7 +14,7 @@ from lab.local_flink.build import ENTRY_CLASS, build_job
 from lab.local_flink.cluster import ClusterOptions, LocalCluster
 from lab.local_flink.job_client import JobClient
 from lab.local_flink.load import LoadOptions, submit_load, write_trace
-from lab.policies.phoebe.capacity_profile import Capacity
+from lab.policies.phoebe.capacity_profile import CapacityRegression
 from lab.profiling.journal import Journal
 from lab.profiling.profiling import ProfilingOptions, profile
 from lab.stages.profiling.flink_deployments import FlinkDeployments
@@ -94,7 +94,7 @@ def test_side_deployments_are_measured_and_all_of_them_cancelled(cluster: LocalC
     assert scale_outs == [1, 2, 3]
     assert capacity[0] < 1e6 / WAIT_US  # what a subtask can do at most
     assert capacity[0] < capacity[1] < capacity[2]
-    assert Capacity.fit(scale_outs, capacity).slope_per_s > 0
+    assert CapacityRegression.fit(scale_outs, capacity).slope_per_s > 0
 
 
 def test_what_an_earlier_run_left_is_cancelled_and_nothing_else(cluster: LocalCluster, tmp_path: Path) -> None:

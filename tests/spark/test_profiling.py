@@ -20,7 +20,7 @@ from include.stages import StageRequest
 from lab.profiling.profiling import ProfilingCluster
 from lab.profiling.rows import Measurement
 from lab.stages.profiling import stage as profile
-from lab.stages.profiling.adapters import Subject, adapter
+from lab.stages.profiling.adapters import ProfiledSubject, adapter
 from spark_jobs.lake import Lake
 from spark_jobs.plan import stage as plan
 from tests.spark import synthetic_fleet as fleet
@@ -198,7 +198,7 @@ class Ideal:
         self.running.clear()
 
 
-def ideal(subject: Subject) -> ProfilingCluster:
+def ideal(subject: ProfiledSubject) -> ProfilingCluster:
     if subject.job == "twres":
         raise ConnectionError("no such cluster")
     return Ideal()

@@ -16,7 +16,7 @@ from simulated_pipeline import CLUSTER, Pipeline
 from benchmarks.pipeline.packed_models import pack_models
 from controller.view.plan_rows import JobPlan
 from include.tables.plan_row import PlanRow
-from lab.stages.learn.job_learning import LearnTask, job_row
+from lab.stages.learn.job_learning import PolicyLearnTask, job_row
 from models.bundle.fleet_bundle import FleetBundle
 from models.bundle.job_models import JobModels
 from models.policies.observations import MEASURES, Observations
@@ -74,7 +74,7 @@ class Planning:
 
     def _learn(self, broadcast: Broadcast[FleetBundle], trained_s: int) -> None:
         self.learned_s = trained_s
-        task = LearnTask(self.pipeline.settings, datetime.fromtimestamp(trained_s, UTC), broadcast)
+        task = PolicyLearnTask(self.pipeline.settings, datetime.fromtimestamp(trained_s, UTC), broadcast)
         windows = pd.DataFrame(_columns(self._names(), self.pipeline.observations(trained_s)))
         state = {"cluster": CLUSTER, "job": self.pipeline.job.spec.name, "operators": json.dumps(self._operators())}
         learned = job_row(task, state, windows).get("memory")

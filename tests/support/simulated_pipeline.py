@@ -14,7 +14,7 @@ from controller.view.job_view import EvaluationState, JobView
 from include.flink.raw_format import Endpoint, RawRecord
 from include.settings import Settings
 from lab.simulation.fleet import pack
-from lab.simulation.rest.job_timeline import Origin
+from lab.simulation.rest.job_timeline import TimeOrigin
 from lab.simulation.rest.lines import LineWriter
 from lab.simulation.samples import SampleRecorder
 from lab.simulation.spec import JobSpec
@@ -62,7 +62,7 @@ class SimulatedJob:
             recorder.add(began, flow)
             if (step + 1) * STEP_S % POLL_S == 0:
                 recorder.poll((step + 1) * STEP_S // POLL_S - 1, self.state)
-        origin = Origin(CLUSTER, 1000 * self.start_s - EARLY_MS, (1000 * self.start_s - 86_400_000,))
+        origin = TimeOrigin(CLUSTER, 1000 * self.start_s - EARLY_MS, (1000 * self.start_s - 86_400_000,))
         writer = LineWriter(self.fleet, recorder.samples, self.restarts, origin)
         lines = writer.hour(range(WINDOW_S // POLL_S), cluster_wide=False)
         return [self._read(line) for line in lines]

@@ -91,9 +91,12 @@ def test_the_schedule_is_what_ran():
 
 def test_known_failures_take_the_place_of_drawn_ones():
     happened = replace(Disturbances(failures_per_day=3), failure_at_s=(7000.0, 500.0, 1e9, -5.0))
-    drawn = RandomDraws.from_seed(1, DAY_BINS, 2, Cadence(), happened)
+    drawn = RandomDraws.from_seed(1, DAY_BINS, 2, DecisionSchedule(), happened)
     assert drawn.failure_at_s.tolist() == [500.0, 7000.0]
-    assert len(RandomDraws.from_seed(1, DAY_BINS, 2, Cadence(), Disturbances(failures_per_day=3)).failure_at_s) == 3
+    assert (
+        len(RandomDraws.from_seed(1, DAY_BINS, 2, DecisionSchedule(), Disturbances(failures_per_day=3)).failure_at_s)
+        == 3
+    )
 
 
 def test_intervals_hold_the_mean_and_grow_with_the_spread():

@@ -149,13 +149,13 @@ def test_policies_are_compared_and_a_failing_one_fails_alone(monkeypatch: pytest
 def test_forecasts_of_a_later_beginning_know_what_came_before() -> None:
     rates = day_and_night(5)[:, None]
     options = SHORT.forecast
-    later = Forecasts(["src"], START_S, rates, 3600, options, 4 * DAY_BINS, default_registry())
+    later = LoadForecast(["src"], START_S, rates, 3600, options, 4 * DAY_BINS, default_registry())
     assert later.at(4 * DAY_BINS - 1) is None
     made = later.at(4 * DAY_BINS + 12)
     assert made is not None
     assert made.fallback is None
     assert made.start_s == START_S + 4 * 86_400 + 3600
     np.testing.assert_allclose(made.quantiles["src"][1][:100], rates[4 * DAY_BINS + 12 :][:100, 0], rtol=0.05)
-    cold = Forecasts(["src"], START_S + 4 * 86_400, rates[4 * DAY_BINS :], 3600, options).at(12)
+    cold = LoadForecast(["src"], START_S + 4 * 86_400, rates[4 * DAY_BINS :], 3600, options).at(12)
     assert cold is not None
     assert cold.fallback is not None

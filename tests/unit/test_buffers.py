@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lab.simulation.change_times import ChangeTimes
+from lab.simulation.change_times import ChangeDelays
 from lab.simulation.fleet import pack
 from lab.simulation.spec import JobSpec, OperatorSpec, Ship
 from lab.simulation.state import compute_checkpoint_duration
@@ -71,7 +71,7 @@ def test_a_barrier_takes_as_long_as_the_buffers_are_old(bed: Testbed) -> None:
     run(bed, 100.0)
     age_s = float(bed.state.transit_s[0])
     assert compute_checkpoint_duration(bed.fleet, bed.state)[0] == pytest.approx(0.4 + age_s)
-    times = ChangeTimes(checkpoint_interval_s=120.0)
+    times = ChangeDelays(checkpoint_interval_s=120.0)
     assert times.find_stop_s(100.0, 0.0, age_s) - times.find_stop_s(100.0, 0.0) == pytest.approx(age_s)
 
 

@@ -7,10 +7,10 @@ import pytest
 from situations import make_situation
 
 from include.settings import Planner
-from lab.policies.baselines.random_search import RandomSearch, Search, search_order
-from lab.policies.conttune.conttune_options import Options
+from lab.policies.baselines.random_search import RandomSearch, SearchMemory, search_order
+from lab.policies.conttune.conttune_options import ContTuneOptions
 from lab.policies.conttune.conttune_policy import BigDs2, ContTune, ContTuneAlpha0
-from lab.policies.conttune.tuning_loop import Memory, advance
+from lab.policies.conttune.tuning_loop import TuningMemory, advance
 from lab.simulation.spec import JobSpec, OperatorSpec
 from lab.simulation.testbed import Testbed, observations
 from models.bundle.job_models import JobModels, LatencyModel, RecoveryModel
@@ -113,7 +113,7 @@ def test_the_big_phase_stops_at_the_limit() -> None:
     hidden = replace(observed, target_data_rate_per_s=np.full((1, 3), np.nan))
     limits = dict.fromkeys(GRAPH.names, 4)
     running = dict.fromkeys(GRAPH.names, 4)
-    step, memory = advance(Options(), GRAPH, hidden, running, limits=limits, memory=Memory())
+    step, memory = advance(ContTuneOptions(), GRAPH, hidden, running, limits=limits, memory=TuningMemory())
     assert (step.outcome, step.parallelism, memory.p_max) == ("limit", None, 4)
 
 
@@ -121,7 +121,7 @@ def test_a_balanced_job_is_left_alone_and_no_window_counts_twice() -> None:
     rate = 0.7 * 1000 * 8 / (1 + 0.03 * 7)
     bed = Testbed([JOB], np.array([[1, 8, 3]]), step_s=10.0)
     observed = observations([bed.run(np.array([[rate, 0.0, 0.0]]), WINDOW_S)], 0, 3)
-    schedule, memory = ContTune().decide(situation(observed, [1, 8, 3]), Memory())
+    schedule, memory = ContTune().decide(situation(observed, [1, 8, 3]), TuningMemory())
     assert schedule.decisions[0].reason == "ContTune finds the job neither over- nor under-provisioned."
     assert len(memory.histories["map"][0].recent_per_s) == 1
     schedule, again = ContTune().decide(situation(observed, [1, 8, 3]), memory)
@@ -133,10 +133,10 @@ def test_disturbed_windows_and_those_of_another_parallelism_do_not_decide() -> N
     bed = Testbed([JOB], np.ones((1, 3), np.int64), step_s=10.0, has_buffers=False)
     observed = observations([bed.run(np.array([[9000.0, 0.0, 0.0]]), WINDOW_S)], 0, 3)
     disturbed = replace(observed, disturbed=np.ones(1, bool))
-    schedule, memory = ContTune().decide(situation(disturbed, [1, 1, 1]), Memory())
+    schedule, memory = ContTune().decide(situation(disturbed, [1, 1, 1]), TuningMemory())
     assert schedule.decisions[0].step.is_hold
     assert not any(memory.histories.values())
-    schedule, memory = ContTune().decide(situation(observed, [1, 2, 1]), Memory())
+    schedule, memory = ContTune().decide(situation(observed, [1, 2, 1]), TuningMemory())
     assert schedule.decisions[0].step.is_hold
     assert memory.histories["map"][0].parallelism == 1  # it still teaches what one instance can do
 
@@ -158,4 +158,4 @@ def test_random_search_tries_each_parallelism_once_and_stops_where_it_fits() -> 
     recommended = np.ceil(8000.0 * (1 + 0.03 * (p - 1)) / 1000.0)
     assert recommended[maps[-1] - 1] == maps[-1]
     assert memory == replace(memory, tried={})
-    assert isinstance(memory, Search)
+    assert isinstance(memory, SearchMemory)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.papers.conttune.worked_example import known_share
-from lab.policies.conttune.controller import Provision, is_worth_restart, provision
+from lab.policies.conttune.controller import ProvisionState, is_worth_restart, provision
 from lab.policies.conttune.tuning_loop import big_step
 from lab.policies.tuning.acquisition_functions import acquire, improvement
 from lab.policies.tuning.small import OperatorProblem, Suggestion, propose
@@ -132,12 +132,12 @@ def test_the_big_phase_doubles_only_when_all_are_at_p_max() -> None:
 
 def test_the_controller_scales_up_only_with_backpressure_and_stress() -> None:
     limits = Thresholds()
-    assert provision(0.5, 0.95, limits) is Provision.UNDER
-    assert provision(0.5, 0.70, limits) is Provision.BALANCED  # skew: parallelism would not help
-    assert provision(0.0, 0.95, limits) is Provision.BALANCED
-    assert provision(0.0, 0.30, limits) is Provision.OVER
-    assert provision(0.5, 0.30, limits) is Provision.BALANCED
-    assert provision(0.1, 0.86, limits) is Provision.UNDER  # at the threshold
+    assert provision(0.5, 0.95, limits) is ProvisionState.UNDER
+    assert provision(0.5, 0.70, limits) is ProvisionState.BALANCED  # skew: parallelism would not help
+    assert provision(0.0, 0.95, limits) is ProvisionState.BALANCED
+    assert provision(0.0, 0.30, limits) is ProvisionState.OVER
+    assert provision(0.5, 0.30, limits) is ProvisionState.BALANCED
+    assert provision(0.1, 0.86, limits) is ProvisionState.UNDER  # at the threshold
     assert backpressure_share(0.2, 0.1, 0.5) == 0.25
     assert backpressure_share(0.0, 0.0, 0.0) == 0.0
     with pytest.raises(ValueError, match="core_min"):

@@ -17,7 +17,7 @@ from lab.policies.daedalus.daedalus_options import DaedalusOptions
 from lab.policies.daedalus.daedalus_policy import Daedalus
 from lab.policies.daedalus.load_forecast import forecast_by_differences, forecast_by_line, weighted_error
 from lab.policies.daedalus.recovery import predict_recovery_s
-from lab.policies.daedalus.scale_out import Outlook, choose_workers
+from lab.policies.daedalus.scale_out import ScaleOutOutlook, choose_workers
 from models.bundle.job_models import JobModels, LatencyModel, RecoveryModel
 from models.policies.memory import dump, load
 from models.policies.observations import MEASURES, Observations
@@ -112,11 +112,11 @@ def test_a_recovery_is_cut_short_by_a_rise_and_outlasts_it() -> None:
 def test_the_fewest_workers_hold_the_forecast_and_recover_in_time() -> None:
     """1,000 a worker: 3 hold 2,500 a second, and 40 s of them take 200 s at 3, 67 s at 4."""
     lines, options = [line((0.5, 2000.0), workers=4)], DaedalusOptions()
-    outlook = Outlook((2000.0, 2500.0), WINDOW_S, 0.0)
+    outlook = ScaleOutOutlook((2000.0, 2500.0), WINDOW_S, 0.0)
 
     def choose(recovery_max_s: float, running: int = 4, waiting: float = 0.0) -> int:
         limited = DaedalusOptions(recovery_max_s=recovery_max_s)
-        ahead = Outlook((2500.0, 2500.0), WINDOW_S, waiting)
+        ahead = ScaleOutOutlook((2500.0, 2500.0), WINDOW_S, waiting)
         return choose_workers(lines, ahead, running=running, slots_max=32, recovery=RECOVERY, options=limited)
 
     assert choose_workers(lines, outlook, running=4, slots_max=32, recovery=RECOVERY, options=options) == 3

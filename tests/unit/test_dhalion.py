@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from benchmarks.papers.dhalion_heron import dhalion_on_heron
 from include.domain.graph import JobGraph, Operator
 from lab.policies.dhalion.dhalion_inputs import readings
-from lab.policies.dhalion.dhalion_options import Change, Options, Symptom
-from lab.policies.dhalion.rules import Action, Reading, resolve, scale_up
+from lab.policies.dhalion.dhalion_options import DhalionOptions, ScalingAmount, Symptom
+from lab.policies.dhalion.rules import OperatorMeans, ScalingAction, resolve, scale_up
 from lab.policies.ds2.optimum import OperatorRates, optimum
 from lab.simulation.spec import JobSpec, OperatorSpec
 from lab.simulation.testbed import Testbed, observations
 
-CALM = Reading(instances=4, limit=10, busy=0.7, backpressured=0.0, backpressured_above=0.0, short=0.0)
+CALM = OperatorMeans(instances=4, limit=10, busy=0.7, backpressured=0.0, backpressured_above=0.0, short=0.0)
 
 
 @pytest.mark.parametrize(
@@ -35,26 +35,30 @@ def test_the_cause_of_backpressure_is_the_operator_that_does_not_suffer_it() -> 
         "map": replace(CALM, backpressured=0.5, backpressured_above=0.6, short=0.2),
         "shuffle": replace(CALM, backpressured_above=0.5, short=0.4),
     }
-    action = resolve(Options(), result)
-    assert action == Action("shuffle", 8, "it holds up 50% of its input")
-    queues = resolve(Options(symptom=Symptom.PENDING, change=Change.ONE), result)
-    assert queues == Action("map", 5, "it holds up 20% of its input")
+    action = resolve(DhalionOptions(), result)
+    assert action == ScalingAction("shuffle", 8, "it holds up 50% of its input")
+    queues = resolve(DhalionOptions(symptom=Symptom.PENDING, change=ScalingAmount.ONE), result)
+    assert queues == ScalingAction("map", 5, "it holds up 20% of its input")
 
 
 def test_an_idle_operator_gives_back_unless_another_one_suffers() -> None:
     result = {"map": replace(CALM, instances=10, busy=0.5), "shuffle": replace(CALM, busy=0.55)}
-    assert resolve(Options(), result) == Action("map", 8, "it works 50% of the time")
-    assert resolve(Options(change=Change.ONE), result) == Action("map", 9, "it works 50% of the time")
+    assert resolve(DhalionOptions(), result) == ScalingAction("map", 8, "it works 50% of the time")
+    assert resolve(DhalionOptions(change=ScalingAmount.ONE), result) == ScalingAction(
+        "map", 9, "it works 50% of the time"
+    )
     backpressured = result | {"shuffle": replace(CALM, backpressured_above=0.3, instances=10)}
-    assert resolve(Options(), backpressured) is None  # at its limit, and nothing is taken from a job in backpressure
-    assert resolve(Options(), {"map": replace(CALM, busy=float("nan"))}) is None
-    assert resolve(Options(), {}) is None
+    assert (
+        resolve(DhalionOptions(), backpressured) is None
+    )  # at its limit, and nothing is taken from a job in backpressure
+    assert resolve(DhalionOptions(), {"map": replace(CALM, busy=float("nan"))}) is None
+    assert resolve(DhalionOptions(), {}) is None
 
 
 @given(
     st.lists(
         st.builds(
-            Reading,
+            OperatorMeans,
             instances=st.integers(1, 10),
             limit=st.just(10),
             busy=st.one_of(st.just(float("nan")), st.floats(0, 1)),
@@ -66,12 +70,12 @@ def test_an_idle_operator_gives_back_unless_another_one_suffers() -> None:
         max_size=4,
     ),
     st.sampled_from(list(Symptom)),
-    st.sampled_from(list(Change)),
+    st.sampled_from(list(ScalingAmount)),
     st.one_of(st.none(), st.integers(4, 30)),
 )
 def test_one_operator_changes_within_limits_and_budget(found, symptom, change, budget) -> None:
     named = {str(index): one for index, one in enumerate(found)}
-    action = resolve(Options(symptom=symptom, change=change, budget=budget), named)
+    action = resolve(DhalionOptions(symptom=symptom, change=change, budget=budget), named)
     if action is None:
         return
     before = named[action.operator].instances
@@ -116,7 +120,7 @@ def test_the_order_in_which_branches_are_listed_does_not_matter() -> None:
         graph = spec.graph()
         one = readings(graph, observed, dict.fromkeys(graph.names, 1), np.full(4, 10))
         assert list(one) == ["a", "b", "sink"]
-        result.append(resolve(Options(), one))
+        result.append(resolve(DhalionOptions(), one))
     assert result[0] == result[1] is not None
     assert result[0].operator == "a"
 

@@ -11,7 +11,7 @@ from situations import make_situation
 from include.domain.graph import JobGraph, Operator
 from include.policy_parameters import read_parameters
 from include.settings import SETTINGS_FILE_VARIABLE, Planner, Settings, SettingsError, load_settings
-from lab.policies.dragster.dragster_memory import Memory
+from lab.policies.dragster.dragster_memory import DragsterMemory
 from lab.policies.dragster.given_network import MisfitError, apply_given
 from lab.policies.dragster.network import demand, flow, network
 from lab.policies.dragster.throughput_settings import GivenForm, GivenSplit, GivenThroughput
@@ -57,7 +57,7 @@ def loaded(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settin
     return load_settings()
 
 
-def decided(settings: Settings, given: Situation, job: str = "prod/fork") -> tuple[dict[str, int], str, Memory]:
+def decided(settings: Settings, given: Situation, job: str = "prod/fork") -> tuple[dict[str, int], str, DragsterMemory]:
     """As the plan stage and the controller do it."""
     chosen = policy(settings.planner.policy, settings.parameters_of(settings.planner.policy, job))
     schedule, memory = chosen.decide(given, chosen.first_memory())
@@ -104,7 +104,7 @@ def test_what_does_not_fit_the_job_leaves_it_alone_and_is_named(
     wanted, reason, memory = decided(loaded(text, tmp_path, monkeypatch), now)
     assert wanted == dict.fromkeys(FORK.names, 1)
     assert "h is given for 'mpa', no operator of the job; operators that have one: 'a', 'b', 'c'" in reason
-    assert memory == Memory()  # so that the same windows count once the settings are right
+    assert memory == DragsterMemory()  # so that the same windows count once the settings are right
 
 
 @pytest.mark.parametrize(

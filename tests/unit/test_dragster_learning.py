@@ -14,11 +14,11 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from include.domain.graph import JobGraph, Operator
 from lab.policies.dragster.bounds import Constants, fit_bound, information_gain, regret_bound
-from lab.policies.dragster.dragster_memory import Memory, OperatorFlow, Slot
-from lab.policies.dragster.dragster_options import Bonus, Form, Options, Target
+from lab.policies.dragster.dragster_memory import DragsterMemory, OperatorFlow, SlotObservations
+from lab.policies.dragster.dragster_options import Bonus, CapacityTarget, DragsterOptions, ThroughputForm
 from lab.policies.dragster.dragster_slot import advance
-from lab.policies.dragster.gaussian import Kernel, Posterior, Samples, posterior
-from lab.policies.dragster.lagrangian import Problem
+from lab.policies.dragster.gaussian import Kernel, NormalisedSamples, Posterior, posterior
+from lab.policies.dragster.lagrangian import SaddlePointProblem
 from lab.policies.dragster.network import flow, network
 from lab.policies.dragster.projection import project
 from lab.policies.dragster.regret import dynamic_fit, dynamic_regret
@@ -45,7 +45,7 @@ def test_the_posterior_is_that_of_scikit_learn(tasks, values, deviation) -> None
     ).fit(at[:, None], y)
     mean, spread = reference.predict(GRID[:, None].astype(float), return_std=True)
     places = np.unique(at)
-    grouped = Samples(
+    grouped = NormalisedSamples(
         places,
         np.array([y[at == one].mean() for one in places]),
         np.array([(at == one).sum() for one in places], float),
@@ -56,7 +56,7 @@ def test_the_posterior_is_that_of_scikit_learn(tasks, values, deviation) -> None
 
 
 def test_a_linear_prior_mean_carries_what_is_seen_to_what_is_not() -> None:
-    one = Samples(np.array([2.0]), np.array([0.4]), np.array([1.0]))
+    one = NormalisedSamples(np.array([2.0]), np.array([0.4]), np.array([1.0]))
     assert one.slope == pytest.approx(0.2)
     assert posterior(Kernel(), GRID, one, slope=one.slope).mean == pytest.approx(0.2 * GRID)
     assert abs(posterior(Kernel(), GRID, one).mean[-1]) < 1e-3  # Eq. 17 as printed knows nothing there
@@ -116,24 +116,24 @@ def test_regret_and_fit_add_up() -> None:
     assert dynamic_fit([[0.5, 0.1], [0.2, -0.4]]).tolist() == pytest.approx([0.7, 0.4])
 
 
-def play(target: Target, slots: int, seed: int) -> tuple[np.ndarray, np.ndarray, list[float]]:
+def play(target: CapacityTarget, slots: int, seed: int) -> tuple[np.ndarray, np.ndarray, list[float]]:
     """Dragster on the word count at a fixed load; returns (T,) throughput, (2, T) excess and the multipliers' norms."""
-    draws, tasks, memory = np.random.default_rng(seed), {"map": 1, "shuffle": 1}, Memory()
-    problem = Problem(CHAIN, {"source": RATE}, {"map": RATE, "shuffle": RATE})
+    draws, tasks, memory = np.random.default_rng(seed), {"map": 1, "shuffle": 1}, DragsterMemory()
+    problem = SaddlePointProblem(CHAIN, {"source": RATE}, {"map": RATE, "shuffle": RATE})
     throughput, excess, norms = [], [], []
     for _ in range(slots):
         true = {name: float(CURVES[name][count - 1]) for name, count in tasks.items()}
         throughput.append(flow(CHAIN, {"source": RATE}, true).sink / RATE)
         excess.append(list(problem.excess(true).values()))
         observed = {name: y * (1 + 0.03 * draws.standard_normal()) for name, y in true.items()}
-        slot = Slot({"source": RATE}, {}, tasks, observed, {"map": 10, "shuffle": 10})
-        tasks, memory = advance(Options(target=target), CHAIN, slot, memory)
+        slot = SlotObservations({"source": RATE}, {}, tasks, observed, {"map": 10, "shuffle": 10})
+        tasks, memory = advance(DragsterOptions(target=target), CHAIN, slot, memory)
         norms.append(float(np.linalg.norm(list(memory.multipliers.values()))))
     return np.array(throughput), np.array(excess).T, norms
 
 
-@pytest.mark.parametrize("target", list(Target))
-def test_regret_and_fit_grow_slower_than_time_and_multipliers_are_bounded(target: Target) -> None:
+@pytest.mark.parametrize("target", list(CapacityTarget))
+def test_regret_and_fit_grow_slower_than_time_and_multipliers_are_bounded(target: CapacityTarget) -> None:
     throughput, excess, norms = play(target, 100, seed=7)
     at = np.array([10, 25, 50, 100])
     regret = dynamic_regret(np.ones(100), throughput)[at - 1] / at
@@ -147,7 +147,7 @@ def test_regret_and_fit_grow_slower_than_time_and_multipliers_are_bounded(target
     bound = gamma * operators * highest + (2 * highest + gamma * operators * highest**2) / (2 * slack)  # Eq. 29
     assert 0 < max(norms) <= bound
 
-    constants = Constants(operators, highest, slack, 1.0, 0.0, 10, Kernel(2.0, Options().prior_deviation), 2.0)
+    constants = Constants(operators, highest, slack, 1.0, 0.0, 10, Kernel(2.0, DragsterOptions().prior_deviation), 2.0)
     fit = dynamic_fit(excess)
     assert (fit <= fit_bound(constants, 100)).all()  # Eq. 19
     assert (dynamic_fit(np.maximum(excess, 0.0)) <= fit_bound(constants, 100)).all()
@@ -171,10 +171,10 @@ def test_the_multiplier_of_a_starved_operator_outlasts_the_slot_and_asks_for_mor
     """What a slot could not process is asked for in the next one."""
     limits, tasks = {"map": 10, "shuffle": 10}, {"map": 5, "shuffle": 5}
     observed = {name: float(curve[4]) for name, curve in CURVES.items()}
-    slot = Slot({"source": RATE}, {}, tasks, observed, limits)
-    starved = Memory(multipliers={"map": 3.0})
-    options = Options(prior_deviation=1e-6)
-    plain, after = advance(options, CHAIN, slot, Memory())
+    slot = SlotObservations({"source": RATE}, {}, tasks, observed, limits)
+    starved = DragsterMemory(multipliers={"map": 3.0})
+    options = DragsterOptions(prior_deviation=1e-6)
+    plain, after = advance(options, CHAIN, slot, DragsterMemory())
     more, _ = advance(options, CHAIN, slot, starved)
     ignored, _ = advance(dataclasses.replace(options, multiplier_weight=0.0), CHAIN, slot, starved)
     assert after.multipliers["shuffle"] > 0
@@ -185,13 +185,15 @@ FLOWS = tuple(OperatorFlow("map", rate, 500.0 * np.tanh(rate / 400.0)) for rate 
 
 
 def test_throughput_is_learnt_in_the_form_that_was_chosen() -> None:
-    bent = fit_throughput(FLOWS, Form.TANH)
+    bent = fit_throughput(FLOWS, ThroughputForm.TANH)
     assert bent(np.array([450.0])) == pytest.approx(500.0 * np.tanh(450.0 / 400.0), rel=1e-3)
     straight = [OperatorFlow("map", rate, 0.3 * rate) for rate in (50.0, 150.0, 300.0)]
-    assert fit_throughput(straight, Form.LINEAR)(np.array([1000.0])) == pytest.approx(300.0)
-    assert fit_throughput(straight, Form.TANH)(np.array([300.0])) == pytest.approx(90.0, rel=0.01)
-    assert fit_throughput([], Form.TANH, 0.4)(np.array([10.0])) == pytest.approx(4.0)
-    assert fit_throughput(straight[:1], Form.TANH)(np.array([10.0])) == pytest.approx(3.0)  # one flow has no bend
+    assert fit_throughput(straight, ThroughputForm.LINEAR)(np.array([1000.0])) == pytest.approx(300.0)
+    assert fit_throughput(straight, ThroughputForm.TANH)(np.array([300.0])) == pytest.approx(90.0, rel=0.01)
+    assert fit_throughput([], ThroughputForm.TANH, 0.4)(np.array([10.0])) == pytest.approx(4.0)
+    assert fit_throughput(straight[:1], ThroughputForm.TANH)(np.array([10.0])) == pytest.approx(
+        3.0
+    )  # one flow has no bend
 
 
 def test_flows_are_kept_for_each_operator_by_itself() -> None:
@@ -202,21 +204,33 @@ def test_flows_are_kept_for_each_operator_by_itself() -> None:
 
 def test_a_backlog_asks_for_more_and_an_idle_job_is_left_alone() -> None:
     tasks, limits = {"map": 5, "shuffle": 10}, {"map": 10, "shuffle": 10}
-    memory = Memory()
+    memory = DragsterMemory()
     for count in (2, 5, 8, 10):
         observed = {name: float(curve[count - 1]) for name, curve in CURVES.items()}
         _, memory = advance(
-            Options(), CHAIN, Slot({"source": RATE}, {}, dict.fromkeys(tasks, count), observed, limits), memory
+            DragsterOptions(),
+            CHAIN,
+            SlotObservations({"source": RATE}, {}, dict.fromkeys(tasks, count), observed, limits),
+            memory,
         )
-    undisturbed, _ = advance(Options(), CHAIN, Slot({"source": RATE}, {}, tasks, {}, limits), memory)
-    late, _ = advance(Options(), CHAIN, Slot({"source": RATE}, {"source": 0.5 * RATE * 600}, tasks, {}, limits), memory)
+    undisturbed, _ = advance(
+        DragsterOptions(), CHAIN, SlotObservations({"source": RATE}, {}, tasks, {}, limits), memory
+    )
+    late, _ = advance(
+        DragsterOptions(),
+        CHAIN,
+        SlotObservations({"source": RATE}, {"source": 0.5 * RATE * 600}, tasks, {}, limits),
+        memory,
+    )
     assert undisturbed["map"] <= 5 < late["map"]  # 1.5 times the load until the backlog is gone
-    idle, _ = advance(Options(), CHAIN, Slot({"source": 0.0}, {}, tasks, {}, limits), memory)
+    idle, _ = advance(DragsterOptions(), CHAIN, SlotObservations({"source": 0.0}, {}, tasks, {}, limits), memory)
     assert idle == tasks
 
 
 def test_the_budget_holds_whatever_is_unknown() -> None:
-    slot = Slot({"source": RATE}, {}, {"map": 3, "shuffle": 4}, {"shuffle": 6e4}, {"map": 10, "shuffle": 10})
-    wanted, _ = advance(Options(budget_tasks=8), CHAIN, slot, Memory())
+    slot = SlotObservations(
+        {"source": RATE}, {}, {"map": 3, "shuffle": 4}, {"shuffle": 6e4}, {"map": 10, "shuffle": 10}
+    )
+    wanted, _ = advance(DragsterOptions(budget_tasks=8), CHAIN, slot, DragsterMemory())
     assert wanted["map"] == 3  # never seen at work: it stays
     assert sum(wanted.values()) <= 8

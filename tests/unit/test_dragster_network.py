@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from include.domain.graph import JobGraph, Operator
 from lab.policies.dragster.lagrangian import (
-    Problem,
+    SaddlePointProblem,
     gradient_targets,
     multipliers_after,
     saddle_targets,
     step_size,
 )
-from lab.policies.dragster.network import Network, demand, flow, network
+from lab.policies.dragster.network import OperatorNetwork, demand, flow, network
 from lab.policies.dragster.throughput import Linear, Minimum, Tanh, ThroughputFunction
 
 CHAIN = JobGraph((Operator("source"), Operator("map", ("source",)), Operator("shuffle", ("map",))))
@@ -25,7 +25,7 @@ FUNCTIONS: list[ThroughputFunction] = [Linear((0.5, 2.0)), Minimum((0.5, 2.0)), 
 rates = st.floats(0, 1e4)
 
 
-def chain(factor: float = 1.0) -> Network:
+def chain(factor: float = 1.0) -> OperatorNetwork:
     return network(CHAIN, {"map": Linear((factor,))})
 
 
@@ -81,7 +81,7 @@ def test_slopes_are_the_derivative_that_can_be_written_down(y, price) -> None:
     kinks = [abs(y1 - y2), abs(y1 - s), abs(y2 - s)]
     if min(kinks) < 0.1:
         return
-    problem = Problem(chain(), {"source": s}, {"map": s, "shuffle": s})
+    problem = SaddlePointProblem(chain(), {"source": s}, {"map": s, "shuffle": s})
     result = problem.slopes({"map": y1, "shuffle": y2}, {"map": p1, "shuffle": p2})
     below = min(s, y1, y2)
     expected = {
@@ -92,7 +92,7 @@ def test_slopes_are_the_derivative_that_can_be_written_down(y, price) -> None:
 
 
 def test_excess_counts_what_the_operator_above_lets_through() -> None:
-    problem = Problem(chain(), {"source": 100.0}, {"map": 100.0, "shuffle": 100.0})
+    problem = SaddlePointProblem(chain(), {"source": 100.0}, {"map": 100.0, "shuffle": 100.0})
     assert problem.excess({"map": 60.0, "shuffle": 70.0}) == pytest.approx({"map": 0.4, "shuffle": -0.1})
 
 
@@ -104,7 +104,7 @@ def test_multipliers_grow_with_excess_and_never_fall_below_zero() -> None:
 
 def test_the_saddle_target_is_the_smallest_maximiser() -> None:
     """More capacity than offered raises f no further; less lowers it."""
-    problem = Problem(chain(0.5), {"source": 100.0}, {"map": 50.0, "shuffle": 50.0})
+    problem = SaddlePointProblem(chain(0.5), {"source": 100.0}, {"map": 50.0, "shuffle": 50.0})
     most = {"map": 1e9, "shuffle": 1e9}
     target = saddle_targets(problem, {}, most, 0.25)
     best = problem.lagrangian(target, {})
@@ -115,7 +115,7 @@ def test_the_saddle_target_is_the_smallest_maximiser() -> None:
 
 
 def test_a_multiplier_raises_the_target_of_its_operator_alone_up_to_what_it_is_capable_of() -> None:
-    problem = Problem(chain(), {"source": 100.0}, {"map": 100.0, "shuffle": 100.0})
+    problem = SaddlePointProblem(chain(), {"source": 100.0}, {"map": 100.0, "shuffle": 100.0})
     prices, ceilings = {"map": 0.4, "shuffle": 0.0}, {"map": 1000.0, "shuffle": 1000.0}
     assert saddle_targets(problem, prices, ceilings, 0.5) == pytest.approx({"map": 120.0, "shuffle": 100.0})
     assert saddle_targets(problem, prices, ceilings | {"map": 110.0}, 0.5)["map"] == pytest.approx(110.0)
@@ -132,7 +132,7 @@ def test_a_multiplier_raises_the_target_of_its_operator_alone_up_to_what_it_is_c
 
 
 def test_the_gradient_moves_bottlenecks_and_gives_back_half_of_a_surplus() -> None:
-    problem = Problem(chain(), {"source": 100.0}, {"map": 100.0, "shuffle": 100.0})
+    problem = SaddlePointProblem(chain(), {"source": 100.0}, {"map": 100.0, "shuffle": 100.0})
     wanted = {"map": 100.0, "shuffle": 100.0}
     result = gradient_targets(problem, {"map": 20.0, "shuffle": 160.0}, {}, wanted, 0.5)
     assert result == pytest.approx({"map": 70.0, "shuffle": 130.0})

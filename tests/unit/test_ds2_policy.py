@@ -19,7 +19,7 @@ from lab.policies.ds2.adjust import (
 from lab.policies.ds2.ds2_memory import ManagerState
 from lab.policies.ds2.ds2_options import Aggregation, ManagerOptions
 from lab.policies.ds2.optimum import OperatorRates, optimum, source_target
-from lab.policies.ds2.scaling_manager import Interval, Step, advance
+from lab.policies.ds2.scaling_manager import ManagerDecision, PolicyInterval, advance
 from models.policies.memory import dump, load
 
 WORDS = JobGraph.from_operators([Operator("source"), Operator("split", ("source",)), Operator("count", ("split",))])
@@ -132,7 +132,7 @@ class Job:
         count = self.at[name]
         return {"split": 1e5, "count": 1e6}[name] * count / (1.0 + self.drag * (count - 1))
 
-    def interval(self, seconds: float = 60.0) -> Interval:
+    def interval(self, seconds: float = 60.0) -> PolicyInterval:
         self.now_s += seconds
         split, count = self.capacity("split"), self.capacity("count")
         rates = {
@@ -140,9 +140,9 @@ class Job:
             "split": OperatorRates(self.at["split"], split, 20 * split),
             "count": OperatorRates(self.at["count"], count, 0.0),
         }
-        return Interval(self.now_s, rates, {"source": min(self.rate, split, count / 20)})
+        return PolicyInterval(self.now_s, rates, {"source": min(self.rate, split, count / 20)})
 
-    def run(self, options: ManagerOptions, intervals: int, state: ManagerState | None = None) -> list[Step]:
+    def run(self, options: ManagerOptions, intervals: int, state: ManagerState | None = None) -> list[ManagerDecision]:
         self.state = ManagerState() if state is None else state
         steps = []
         for _ in range(intervals):
@@ -153,7 +153,7 @@ class Job:
         return steps
 
 
-def outcomes(steps: list[Step]) -> list[str]:
+def outcomes(steps: list[ManagerDecision]) -> list[str]:
     return [step.outcome for step in steps]
 
 
@@ -204,7 +204,7 @@ def test_a_reconfiguration_that_degrades_the_job_is_rolled_back_and_not_repeated
     step, state = advance(options, WORDS, worse, state)
     assert step.outcome == "warm-up"
     step, state = advance(options, WORDS, replace(worse, end_s=job.now_s + 60), state)
-    assert step == Step("roll-back", {"source": 1, "split": 5, "count": 10})
+    assert step == ManagerDecision("roll-back", {"source": 1, "split": 5, "count": 10})
     job.at, job.now_s = dict(step.parallelism or {}), job.now_s + 60
     assert set(outcomes(job.run(options, 4, state))) == {"warm-up", "rejected before"}
     assert job.state.reconfigurations == 2
@@ -218,7 +218,7 @@ def test_fruitless_reconfigurations_come_to_an_end() -> None:
     at, state, result = 4, ManagerState(), []
     for minute in range(8):
         rates = {**heron(4, 20), "split": OperatorRates(at, 5e5, 1e7)}
-        step, state = advance(options, WORDS, Interval(60.0 * minute, rates, {"source": 5e5}), state)
+        step, state = advance(options, WORDS, PolicyInterval(60.0 * minute, rates, {"source": 5e5}), state)
         result.append(step.outcome)
         at = step.parallelism["split"] if step.parallelism else at
     assert result == ["reconfigure"] * 3 + ["limit"] * 5
@@ -241,7 +241,7 @@ def test_memory_survives_json_and_no_measurement_breaks_the_manager(
     state = ManagerState()
     for second, (rows, achieved) in enumerate(epochs):
         rates = {name: OperatorRates(*row) for name, row in zip(WORDS.names, rows, strict=True)}
-        interval = Interval(float(second), rates, {"source": achieved})
+        interval = PolicyInterval(float(second), rates, {"source": achieved})
         step, after = advance(options, WORDS, interval, state)
         assert advance(options, WORDS, interval, state) == (step, after)
         assert load(ManagerState, dump(after)) == after

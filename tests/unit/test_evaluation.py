@@ -221,7 +221,7 @@ def test_an_evaluation_that_fails_leaves_the_plan_in_force(monkeypatch: pytest.M
     def fail(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("lab.policies.planner.planner_policy.Planner.evaluate", fail)
+    monkeypatch.setattr("lab.policies.planner.planner_policy.PlannerPolicy.evaluate", fail)
     met = evaluate(view(seen=seen(), observations=windows(1.0), **planned(FALL)), EvaluationState(), SETTINGS, NOW_S)
     assert met.standing is not None
     assert "ZeroDivisionError" in met.standing.reason

@@ -13,7 +13,7 @@ from controller.view.job_view import EvaluationState
 from controller.view.plan_rows import PolicyMemory
 from include.settings import Planner, Settings, check_settings
 from lab.policies.baselines.reactive import ReactiveMemory, Recommendation
-from lab.policies.conttune.tuning_loop import Memory as TuningMemory
+from lab.policies.conttune.tuning_loop import TuningMemory
 from models.control.state import Origin
 from models.hosting.memories import store
 from models.policies.evaluation.pending_steps import PendingStep

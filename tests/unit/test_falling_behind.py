@@ -12,7 +12,7 @@ from programme_line import RUNNING, START_S, noisy, run, snapshot, window
 from replayed_line import MONDAY, workload
 
 from lab.replay.candidate_policies import CandidatePolicy
-from lab.replay.conditions import Cadence, Conditions, Disturbances
+from lab.replay.conditions import Conditions, DecisionSchedule, Disturbances
 from lab.replay.hosted_driver import HostedDriver
 from lab.replay.random_draws import RandomDraws
 from lab.replay.replay_run import ReplayResult, ReplayRun
@@ -118,7 +118,7 @@ def test_the_cooldown_holds_back_no_rise_of_a_job_that_falls_behind(target: int,
 BURST_S = 3600 * 3 + 360
 
 
-def replay(name: str, cadence: Cadence) -> ReplayResult:
+def replay(name: str, cadence: DecisionSchedule) -> ReplayResult:
     given = workload(0.15, MONDAY)
     rates = given.rates_per_s.copy()
     rates[:] = rates.mean()
@@ -131,7 +131,7 @@ def replay(name: str, cadence: Cadence) -> ReplayResult:
 
 def test_a_replay_looks_at_each_poll_at_a_policy_that_decides_anew() -> None:
     """A burst a minute after a tick: its rise goes out before the next one, and the job is late for less time."""
-    by_tick, by_poll = (replay("programme", Cadence(poll_s=poll_s)) for poll_s in (300, 60))
+    by_tick, by_poll = (replay("programme", DecisionSchedule(poll_s=poll_s)) for poll_s in (300, 60))
     late_s = {poll_s: float(one.ledger.late_s.sum()) for poll_s, one in ((300, by_tick), (60, by_poll))}
     assert late_s[60] < 0.7 * late_s[300]
     window = BURST_S // 300
@@ -140,7 +140,7 @@ def test_a_replay_looks_at_each_poll_at_a_policy_that_decides_anew() -> None:
 
 
 def test_draws_of_parts_are_those_of_their_window() -> None:
-    cadence, disturbances = Cadence(), Disturbances()
+    cadence, disturbances = DecisionSchedule(), Disturbances()
     draws = RandomDraws.from_seed(3, 4, 2, cadence, disturbances)
     parts = draws.repeat(cadence.looks)
     np.testing.assert_array_equal(parts.capacity[::5], draws.capacity)

@@ -12,7 +12,7 @@ from situations import make_situation
 
 from include.domain.graph import JobGraph, Operator
 from include.settings import Planner
-from lab.policies.flink_autoscaler.autoscaler_policy import FlinkAutoscaler, WindowMemory
+from lab.policies.flink_autoscaler.autoscaler_policy import AutoscalerState, FlinkAutoscaler
 from lab.policies.flink_autoscaler.config import AutoscalerConfig
 from lab.policies.flink_autoscaler.window_samples import latest_run, samples_of
 from models.bundle.job_models import JobModels, LatencyModel, RecoveryModel
@@ -89,7 +89,9 @@ def test_a_run_ends_at_a_restart_a_gap_and_another_parallelism() -> None:
 
 def test_scale_up_is_immediate_and_its_size_is_rule_6() -> None:
     # 1000/s into one map of 1000/s: 1000 * 300 / 1800 + 1000 / 0.7 = 1595 -> 2; bound: 1000 / 1.0 is not above 1000
-    schedule, memory = FlinkAutoscaler().decide(situation(1, seen(1000.0, 1, 3, backlog_growth=50.0)), WindowMemory())
+    schedule, memory = FlinkAutoscaler().decide(
+        situation(1, seen(1000.0, 1, 3, backlog_growth=50.0)), AutoscalerState()
+    )
     assert target(schedule) == {"source": 1, "map": 2}
     assert "map 1 -> 2" in schedule.decisions[0].reason
     assert memory.rules.history["map"][0].new_parallelism == 2
@@ -97,14 +99,16 @@ def test_scale_up_is_immediate_and_its_size_is_rule_6() -> None:
 
 
 def test_nothing_is_scaled_before_a_metrics_window_is_full() -> None:
-    schedule, memory = FlinkAutoscaler().decide(situation(1, seen(1000.0, 1, 2, backlog_growth=50.0)), WindowMemory())
+    schedule, memory = FlinkAutoscaler().decide(
+        situation(1, seen(1000.0, 1, 2, backlog_growth=50.0)), AutoscalerState()
+    )
     assert schedule.decisions[0].step.is_hold
     assert "metrics window is not full yet" in schedule.decisions[0].reason
     assert not memory.rules.history
 
 
 def test_scale_down_waits_an_hour_over_several_decisions() -> None:
-    policy, memory = FlinkAutoscaler(), WindowMemory()
+    policy, memory = FlinkAutoscaler(), AutoscalerState()
     result = []
     for last in range(3, 19, 3):
         schedule, memory = policy.decide(situation(10, seen(1000.0, 10, last)), memory)
@@ -115,17 +119,17 @@ def test_scale_down_waits_an_hour_over_several_decisions() -> None:
 
 
 def test_cycles_of_the_past_only_let_a_scale_down_wait() -> None:
-    schedule, memory = FlinkAutoscaler().decide(situation(10, seen(1000.0, 10, 12)), WindowMemory())
+    schedule, memory = FlinkAutoscaler().decide(situation(10, seen(1000.0, 10, 12)), AutoscalerState())
     assert schedule.decisions[0].step.is_hold
     assert memory.rules.delayed["map"].first_s == START_S + 3 * WINDOW_S
     up = seen(1000.0, 1, 12, backlog_growth=50.0)
-    _, memory = FlinkAutoscaler().decide(situation(1, up), WindowMemory())
+    _, memory = FlinkAutoscaler().decide(situation(1, up), AutoscalerState())
     assert len(memory.rules.history["map"]) == 1  # not one per window
 
 
 def test_a_window_leads_to_one_cycle() -> None:
     policy, result = FlinkAutoscaler(), situation(10, seen(1000.0, 10, 12))
-    _, memory = policy.decide(result, WindowMemory())
+    _, memory = policy.decide(result, AutoscalerState())
     schedule, again = policy.decide(result, memory)
     assert again == memory
     assert "no new undisturbed window" in schedule.decisions[0].reason
@@ -136,7 +140,7 @@ def test_the_tuned_variant_has_narrower_bounds_and_a_higher_target() -> None:
     for rate, wanted in ((850.0, (1, 1)), (950.0, (1, 2))):
         result = situation(1, seen(rate, 1, 4))
         sizes = [
-            target(policy.decide(result, WindowMemory())[0])["map"]
+            target(policy.decide(result, AutoscalerState())[0])["map"]
             for policy in (FlinkAutoscaler(), policy_of("flink_autoscaler_tuned"))
         ]
         assert tuple(sizes) == wanted
@@ -145,7 +149,7 @@ def test_the_tuned_variant_has_narrower_bounds_and_a_higher_target() -> None:
 
 def test_slots_bound_the_parallelism() -> None:
     result = situation(1, seen(1000.0, 1, 3, backlog_growth=4000.0), slots=3)
-    assert target(FlinkAutoscaler().decide(result, WindowMemory())[0]) == {"source": 1, "map": 3}
+    assert target(FlinkAutoscaler().decide(result, AutoscalerState())[0]) == {"source": 1, "map": 3}
 
 
 ODD = st.sampled_from([0.0, np.nan, np.inf, 1e-9, 1e12]) | st.floats(0, 1e6)
@@ -175,4 +179,4 @@ def test_no_window_breaks_the_policy_and_every_schedule_is_feasible(
     assert all(1 <= count <= 64 for count in target(schedule).values())
     again, same = policy.decide(result, policy.first_memory())
     assert (target(again), dump(same)) == (target(schedule), dump(memory))
-    assert dump(load(WindowMemory, dump(memory))) == dump(memory)
+    assert dump(load(AutoscalerState, dump(memory))) == dump(memory)

@@ -8,14 +8,14 @@ import pytest
 from lab.policies.flink_autoscaler.config import AutoscalerConfig
 from lab.policies.flink_autoscaler.evaluate import evaluate
 from lab.policies.flink_autoscaler.target_capacity import (
-    Demand,
     Observation,
+    RequiredRates,
     bounds,
     scale_factor,
     scaling_coefficient,
     target_capacity,
 )
-from lab.policies.flink_autoscaler.topology import JobTopology, Vertex
+from lab.policies.flink_autoscaler.topology import JobTopology, TopologyVertex
 from lab.policies.flink_autoscaler.true_rates import (
     busy_time_rate,
     choose_rate,
@@ -23,14 +23,14 @@ from lab.policies.flink_autoscaler.true_rates import (
     observed_rate,
     source_target_rate,
 )
-from lab.policies.flink_autoscaler.window import Window, WindowError
+from lab.policies.flink_autoscaler.window import MetricWindow, WindowError
 
 CONFIG = AutoscalerConfig()
 
 
-def window(times: list[float], **vertices: dict[str, list[float]]) -> Window:
+def window(times: list[float], **vertices: dict[str, list[float]]) -> MetricWindow:
     values = {name: {metric: np.array(series, float) for metric, series in of.items()} for name, of in vertices.items()}
-    return Window(np.array(times, float), values)
+    return MetricWindow(np.array(times, float), values)
 
 
 def test_source_target_rate_follows_a_growing_and_a_shrinking_lag() -> None:
@@ -42,21 +42,23 @@ def test_source_target_rate_follows_a_growing_and_a_shrinking_lag() -> None:
 
 def test_target_capacity_has_three_terms() -> None:
     """C + TDR * restart / catch-up + TDR / u = 100 + 600 * 300 / 1800 + 600 / 0.75 = 1000."""
-    assert target_capacity(CONFIG, Demand(600.0, 100.0), 0.75, restart_s=300.0) == 1000.0
-    assert target_capacity(CONFIG, Demand(600.0, 100.0), 0.75, restart_s=None) == 900.0
-    assert target_capacity(AutoscalerConfig(catch_up_duration_s=0.0), Demand(600.0), 0.75, restart_s=300.0) == 800.0
-    assert target_capacity(CONFIG, Demand(600.0), 0.0, restart_s=None) == math.inf
-    assert math.isnan(target_capacity(CONFIG, Demand(math.nan), 0.5, restart_s=None))
+    assert target_capacity(CONFIG, RequiredRates(600.0, 100.0), 0.75, restart_s=300.0) == 1000.0
+    assert target_capacity(CONFIG, RequiredRates(600.0, 100.0), 0.75, restart_s=None) == 900.0
+    assert (
+        target_capacity(AutoscalerConfig(catch_up_duration_s=0.0), RequiredRates(600.0), 0.75, restart_s=300.0) == 800.0
+    )
+    assert target_capacity(CONFIG, RequiredRates(600.0), 0.0, restart_s=None) == math.inf
+    assert math.isnan(target_capacity(CONFIG, RequiredRates(math.nan), 0.5, restart_s=None))
 
 
 def test_half_a_record_is_rounded_up() -> None:
-    assert target_capacity(CONFIG, Demand(62.5), 1.0, restart_s=None) == 63.0
-    assert target_capacity(CONFIG, Demand(63.5), 1.0, restart_s=None) == 64.0
+    assert target_capacity(CONFIG, RequiredRates(62.5), 1.0, restart_s=None) == 63.0
+    assert target_capacity(CONFIG, RequiredRates(63.5), 1.0, restart_s=None) == 64.0
 
 
 def test_default_bounds_and_those_under_backlog() -> None:
     """Utilisation 0.4 .. 1.0: up below 400, down above 400 * 300 / 1800 + 400 / 0.4 = 1066.7."""
-    result = bounds(CONFIG, Demand(400.0), restart_s=300.0, processing_backlog=False)
+    result = bounds(CONFIG, RequiredRates(400.0), restart_s=300.0, processing_backlog=False)
     assert (result.scale_up_below_per_s, result.scale_down_above_per_s) == (400.0, 1067.0)
     assert [result.excludes(rate) for rate in (399.0, 400.0, 1067.0, 1068.0, math.nan)] == [
         True,
@@ -65,7 +67,7 @@ def test_default_bounds_and_those_under_backlog() -> None:
         True,
         False,
     ]
-    behind = bounds(CONFIG, Demand(400.0, 100.0), restart_s=300.0, processing_backlog=True)
+    behind = bounds(CONFIG, RequiredRates(400.0, 100.0), restart_s=300.0, processing_backlog=True)
     assert (behind.scale_up_below_per_s, behind.scale_down_above_per_s) == (500.0, math.inf)
 
 
@@ -93,9 +95,9 @@ def test_edge_ratios_of_a_diamond() -> None:
     """`join` has two inputs; `left` feeds nothing else, so the rest of join's input is from `source`."""
     topology = JobTopology.of(
         [
-            Vertex("join", 1, 128, {"left": "HASH", "source": "HASH"}),
-            Vertex("left", 1, 128, {"source": "FORWARD"}),
-            Vertex("source", 1, 128),
+            TopologyVertex("join", 1, 128, {"left": "HASH", "source": "HASH"}),
+            TopologyVertex("left", 1, 128, {"source": "FORWARD"}),
+            TopologyVertex("source", 1, 128),
         ]
     )
     observed = window(
@@ -112,7 +114,7 @@ def test_edge_ratios_of_a_diamond() -> None:
 
 def test_a_whole_job_is_evaluated() -> None:
     """Source 200/s in, lag +10/s to 600, busy 0.5; two records out per record in; catch-up 1800 s."""
-    topology = JobTopology.of([Vertex("sink", 2, 128, {"source": "HASH"}), Vertex("source", 1, 128)])
+    topology = JobTopology.of([TopologyVertex("sink", 2, 128, {"source": "HASH"}), TopologyVertex("source", 1, 128)])
     observed = window(
         [0.0, 30.0, 60.0],
         source={"num_records_in": [0, 6000, 12000], "lag": [0, 300, 600], "load": [0.25, 0.5, 0.75]},
@@ -129,7 +131,7 @@ def test_a_whole_job_is_evaluated() -> None:
 
 
 def test_a_source_five_minutes_behind_processes_backlog() -> None:
-    topology = JobTopology.of([Vertex("source", 1, 128)])
+    topology = JobTopology.of([TopologyVertex("source", 1, 128)])
     for lag, behind in ((29_900.0, False), (30_100.0, True)):
         observed = window([0.0, 10.0], source={"num_records_in": [0, 1000], "lag": [lag, lag], "load": [1.0, 1.0]})
         assert evaluate(CONFIG, topology, observed, restart_s=300.0).processing_backlog is behind
@@ -141,7 +143,9 @@ def test_busy_time_averaged_over_subtasks_comes_from_the_counter() -> None:
         [0.0, 10.0],
         source={"num_records_in": [0, 1000], "accumulated_busy_time": [0, 8000], "load": [0.9, 0.9]},
     )
-    state = evaluate(config, JobTopology.of([Vertex("source", 2, 128)]), observed, restart_s=0.0).vertices["source"]
+    state = evaluate(config, JobTopology.of([TopologyVertex("source", 2, 128)]), observed, restart_s=0.0).vertices[
+        "source"
+    ]
     assert state.true_processing_per_s == pytest.approx(250.0)  # 100/s at 8000 ms / 10 s / 2 subtasks
 
 
@@ -149,7 +153,7 @@ def test_gauges_of_input_are_preferred_and_restarted_counters_give_no_rate() -> 
     gauge = window(
         [0.0, 10.0], v={"num_records_in": [0, 1000], "num_records_in_per_second": [60, 100], "load": [0.5, 0.5]}
     )
-    topology = JobTopology.of([Vertex("v", 1, 128)])
+    topology = JobTopology.of([TopologyVertex("v", 1, 128)])
     assert evaluate(CONFIG, topology, gauge, restart_s=0.0).vertices["v"].true_processing_per_s == pytest.approx(160.0)
     restarted = window([0.0, 10.0, 20.0], v={"num_records_in": [5000, 5500, 10], "load": [0.5, 0.5, 0.5]})
     assert math.isnan(evaluate(CONFIG, topology, restarted, restart_s=0.0).vertices["v"].demand.target_per_s)
@@ -168,16 +172,16 @@ def test_scaling_coefficient_by_hand() -> None:
 
 
 def test_scale_factor_is_divided_by_alpha_and_cut() -> None:
-    demand = Demand(140.0)
+    demand = RequiredRates(140.0)
     assert scale_factor(CONFIG, demand, 100.0, restart_s=0.0) == 2.0
     history = [Observation(1, 50.0), Observation(2, 80.0), Observation(4, 100.0)]
     scalable = AutoscalerConfig(observed_scalability_enabled=True)
     assert scale_factor(scalable, demand, 100.0, restart_s=0.0, history=history) == pytest.approx(2.0 / 0.59)
     assert scale_factor(CONFIG, demand, 1e9, restart_s=0.0) == pytest.approx(0.4)
-    assert scale_factor(CONFIG, Demand(0.0), math.inf, restart_s=0.0) == pytest.approx(0.4)
+    assert scale_factor(CONFIG, RequiredRates(0.0), math.inf, restart_s=0.0) == pytest.approx(0.4)
     assert scale_factor(AutoscalerConfig(scale_up_max_factor=2.0), demand, 1.0, restart_s=0.0) == 3.0
     assert math.isnan(scale_factor(CONFIG, demand, math.nan, restart_s=0.0))
-    assert math.isnan(scale_factor(CONFIG, Demand(0.0), 0.0, restart_s=0.0))
+    assert math.isnan(scale_factor(CONFIG, RequiredRates(0.0), 0.0, restart_s=0.0))
 
 
 def test_windows_that_do_not_fit_are_refused() -> None:

@@ -9,23 +9,28 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from lab.policies.flink_autoscaler.alignment import Limits, align
-from lab.policies.flink_autoscaler.autoscaler_memory import Memory, Recommendation, Restart, Scaling
+from lab.policies.flink_autoscaler.alignment import ParallelismLimits, align
+from lab.policies.flink_autoscaler.autoscaler_memory import (
+    AutoscalerMemory,
+    DelayedRecommendation,
+    RestartTime,
+    Scaling,
+)
 from lab.policies.flink_autoscaler.config import Alignment, AutoscalerConfig, Release
 from lab.policies.flink_autoscaler.evaluate import Evaluation
 from lab.policies.flink_autoscaler.excluded_periods import in_period
 from lab.policies.flink_autoscaler.gates import Resources
-from lab.policies.flink_autoscaler.job_scaling import Plan, decide, decide_from_samples
+from lab.policies.flink_autoscaler.job_scaling import ScalingPlan, decide, decide_from_samples
 from lab.policies.flink_autoscaler.options import ConfigError
-from lab.policies.flink_autoscaler.target_capacity import Bounds, Demand, bounds
-from lab.policies.flink_autoscaler.topology import JobTopology, Vertex
+from lab.policies.flink_autoscaler.target_capacity import Bounds, RequiredRates, bounds
+from lab.policies.flink_autoscaler.topology import JobTopology, TopologyVertex
 from lab.policies.flink_autoscaler.vertex_scaling import (
     VertexState,
     add_recommendation,
     due_recommendation,
     scale_vertex,
 )
-from lab.policies.flink_autoscaler.window import Window
+from lab.policies.flink_autoscaler.window import MetricWindow
 from models.policies.memory import dump, load
 
 CONFIG = AutoscalerConfig()
@@ -39,7 +44,7 @@ def test_alignment_is_a_divisor_of_its_region_or_what_the_mode_says(
     spread: int, current: int, target: int, upper: int, mode: Alignment
 ) -> None:
     """The region is scanned one by one here; the code works with divisors."""
-    limits = Limits(1, upper, spread)
+    limits = ParallelismLimits(1, upper, spread)
     assume(target <= limits.highest and target != current)
     region = range(target, (limits.highest if target > current else min(current, limits.highest)) + 1)
     reducing = mode in (Alignment.BALANCED, Alignment.LEGACY_MAXIMIZE_UTILISATION)
@@ -57,10 +62,12 @@ def test_alignment_is_a_divisor_of_its_region_or_what_the_mode_says(
 
 
 def test_partitions_bound_a_source_below_its_key_groups() -> None:
-    limits = Limits(1, 200, 720)
+    limits = ParallelismLimits(1, 200, 720)
     assert align(Alignment.LEGACY_EVENLY_SPREAD, 10, 20, limits, 15) == 15
     assert align(Alignment.LEGACY_EVENLY_SPREAD, 10, 13, limits, 0) == 15
-    assert align(Alignment.BALANCED, 10, 13, Limits(1, 200, 127), 0) == 15  # floor(127 / p) falls from 9 to 8
+    assert (
+        align(Alignment.BALANCED, 10, 13, ParallelismLimits(1, 200, 127), 0) == 15
+    )  # floor(127 / p) falls from 9 to 8
 
 
 @given(st.lists(st.tuples(st.floats(0, 50), COUNTS), min_size=1, max_size=30), st.floats(1, 200))
@@ -69,7 +76,7 @@ def test_a_due_scale_down_takes_the_highest_of_its_window(steps: list[tuple[floa
     for gap, parallelism in steps:
         now_s += gap
         observed.append((now_s, parallelism))
-        delayed = add_recommendation(delayed, Recommendation(now_s, parallelism, True))
+        delayed = add_recommendation(delayed, DelayedRecommendation(now_s, parallelism, True))
         chosen = due_recommendation(delayed, now_s, interval_s)
         if now_s - interval_s < observed[0][0]:
             assert chosen is None
@@ -79,7 +86,7 @@ def test_a_due_scale_down_takes_the_highest_of_its_window(steps: list[tuple[floa
 
 
 def state(parallelism: int, target: float, rate: float, **kwargs: object) -> VertexState:
-    demand = Demand(target)
+    demand = RequiredRates(target)
     limits = bounds(CONFIG, demand, restart_s=0.0, processing_backlog=False)
     return replace(VertexState(parallelism, 128, demand, rate, limits), **kwargs)  # type: ignore[arg-type]
 
@@ -112,7 +119,10 @@ def test_an_ineffective_scale_up_is_not_repeated() -> None:
 
 def job(source: VertexState, sink: VertexState) -> tuple[JobTopology, Evaluation]:
     topology = JobTopology.of(
-        [Vertex("source", source.parallelism, 128), Vertex("sink", sink.parallelism, 128, {"source": "HASH"})]
+        [
+            TopologyVertex("source", source.parallelism, 128),
+            TopologyVertex("sink", sink.parallelism, 128, {"source": "HASH"}),
+        ]
     )
     return topology, Evaluation({"source": source, "sink": sink}, {}, False)
 
@@ -121,13 +131,13 @@ def test_a_vertex_inside_its_bounds_is_only_scaled_along() -> None:
     """Both would change; the sink's rate of 900 is inside its bounds 700 .. 1750, the source's 600 is not."""
     inside = state(10, 700.0, 900.0)
     topology, evaluation = job(inside, inside)
-    plan, memory = decide(NO_RESTART, topology, evaluation, Memory(), now_s=NOW_S)
-    assert plan == Plan({}, "every vertex that would change is inside its utilisation bounds")
-    assert memory == Memory()
-    plan, memory = decide(NO_RESTART, *job(state(10, 700.0, 600.0), inside), Memory(), now_s=NOW_S)
+    plan, memory = decide(NO_RESTART, topology, evaluation, AutoscalerMemory(), now_s=NOW_S)
+    assert plan == ScalingPlan({}, "every vertex that would change is inside its utilisation bounds")
+    assert memory == AutoscalerMemory()
+    plan, memory = decide(NO_RESTART, *job(state(10, 700.0, 600.0), inside), AutoscalerMemory(), now_s=NOW_S)
     assert plan.parallelism(topology) == {"source": 17, "sink": 12}
     assert memory.history["sink"] == (Scaling(NOW_S, 10, 12, 900.0, 1080.0),)
-    assert memory.restarts == (Restart(NOW_S),)
+    assert memory.restarts == (RestartTime(NOW_S),)
 
 
 def test_gates_name_their_reason() -> None:
@@ -138,7 +148,7 @@ def test_gates_name_their_reason() -> None:
             AutoscalerConfig.from_options({"restart.time": "0 s", **options}),
             topology,
             evaluation,
-            Memory(),
+            AutoscalerMemory(),
             now_s=NOW_S,
             resources=resources,
         )
@@ -156,7 +166,7 @@ def test_gates_name_their_reason() -> None:
     assert reason(manager, **{"quota.cpu": 7}) == "8 CPUs would exceed the quota of 7"
     assert "bytes would exceed" in str(reason(manager, **{"quota.memory": "7 gb"}))
     excluded = AutoscalerConfig(vertex_exclude_ids=("source", "sink"))
-    assert decide(excluded, topology, evaluation, Memory(), now_s=NOW_S)[0] == Plan({})
+    assert decide(excluded, topology, evaluation, AutoscalerMemory(), now_s=NOW_S)[0] == ScalingPlan({})
 
 
 @pytest.mark.parametrize(
@@ -202,28 +212,28 @@ def test_excluded_periods(period: str, at: str | None, inside: bool | None) -> N
 def test_history_is_trimmed_and_restarts_are_measured() -> None:
     config = AutoscalerConfig(restart_time_tracking_enabled=True)
     past = tuple(Scaling(NOW_S - age, 1, 2, 10.0, 20.0) for age in (90_000.0, 400.0, 300.0, 200.0, 100.0))
-    memory = Memory(history={"v": past}, restarts=(Restart(NOW_S - 300, 40.0), Restart(NOW_S - 100)))
+    memory = AutoscalerMemory(history={"v": past}, restarts=(RestartTime(NOW_S - 300, 40.0), RestartTime(NOW_S - 100)))
     assert memory.drop_old(config, NOW_S).history["v"] == past[2:]
     assert memory.drop_old(config, NOW_S + 200_000).history["v"] == past[-1:]
     assert memory.record_restart(NOW_S - 50, {"v": 3}) == memory
     done = memory.record_restart(NOW_S - 50, {"v": 2})
-    assert done.restarts[-1] == Restart(NOW_S - 100, 50.0)
+    assert done.restarts[-1] == RestartTime(NOW_S - 100, 50.0)
     assert (memory.restart_s(config), done.restart_s(config), done.restart_s(CONFIG)) == (40.0, 50.0, 300.0)
-    assert replace(done, restarts=(Restart(0.0, 5000.0),)).restart_s(config) == 900.0
+    assert replace(done, restarts=(RestartTime(0.0, 5000.0),)).restart_s(config) == 900.0
 
 
 def test_a_cycle_waits_for_a_full_window_then_scales() -> None:
     config = AutoscalerConfig(metrics_window_s=60.0, stabilization_interval_s=0.0)
-    topology = JobTopology.of([Vertex("source", 1, 128)])
+    topology = JobTopology.of([TopologyVertex("source", 1, 128)])
     times = np.arange(0.0, 61.0, 10.0)
     busy = {"source": {"num_records_in": times * 700, "lag": times * 20, "load": np.ones(7)}}
-    early = Window(times[:-1], {"source": {name: series[:-1] for name, series in busy["source"].items()}})
-    plan, memory = decide_from_samples(config, topology, early, Memory(), running_since_s=0.0)
-    assert plan == Plan({}, "the metrics window is not full yet")
-    plan, memory = decide_from_samples(config, topology, Window(times, busy), memory, running_since_s=0.0)
+    early = MetricWindow(times[:-1], {"source": {name: series[:-1] for name, series in busy["source"].items()}})
+    plan, memory = decide_from_samples(config, topology, early, AutoscalerMemory(), running_since_s=0.0)
+    assert plan == ScalingPlan({}, "the metrics window is not full yet")
+    plan, memory = decide_from_samples(config, topology, MetricWindow(times, busy), memory, running_since_s=0.0)
     # 720/s arrive, the lag is 1200: 1200 / 1800 + 720 * 300 / 1800 + 720 / 0.7 = 1149 against 700
     assert plan.parallelism(topology) == {"source": 2}
-    assert load(Memory, dump(memory)) == memory
+    assert load(AutoscalerMemory, dump(memory)) == memory
 
 
 RATES = st.sampled_from([0.0, 1e-9, math.nan, math.inf, 1e12]) | st.floats(0, 1e6)
@@ -259,13 +269,15 @@ def test_no_measurement_breaks_a_cycle_and_every_plan_is_feasible(
     )
     topology = JobTopology.of(
         [
-            Vertex("a", min(parallelism[0], 128), 128, {}, partitions),
-            Vertex("b", min(parallelism[1], 128), 128, {"a": "HASH"}),
-            Vertex("c", parallelism[2], 300, {"a": "REBALANCE", "b": "HASH"}),
+            TopologyVertex("a", min(parallelism[0], 128), 128, {}, partitions),
+            TopologyVertex("b", min(parallelism[1], 128), 128, {"a": "HASH"}),
+            TopologyVertex("c", parallelism[2], 300, {"a": "REBALANCE", "b": "HASH"}),
         ]
     )
-    observed = Window(np.arange(0.0, 40.0, 10.0), metrics)
-    memory = Memory(history={"a": (Scaling(0.0, 1, topology.vertices[0].parallelism, math.inf, math.inf),) * 3})
+    observed = MetricWindow(np.arange(0.0, 40.0, 10.0), metrics)
+    memory = AutoscalerMemory(
+        history={"a": (Scaling(0.0, 1, topology.vertices[0].parallelism, math.inf, math.inf),) * 3}
+    )
     plan, after = decide_from_samples(config, topology, observed, memory, running_since_s=0.0)
     assert decide_from_samples(config, topology, observed, memory, running_since_s=0.0) == (plan, after)
     for vertex in topology.vertices:
@@ -273,12 +285,12 @@ def test_no_measurement_breaks_a_cycle_and_every_plan_is_feasible(
         assert 1 <= wanted <= max(vertex.parallelism, min(200, vertex.max_parallelism))
         known = metrics.get(vertex.name)
         assert known or wanted == vertex.parallelism
-    assert load(Memory, dump(after)) == after
+    assert load(AutoscalerMemory, dump(after)) == after
 
 
 def idle_vertex(rate_per_s: float) -> VertexState:
     """Return a vertex of 10 that needs 700/s with bounds of 500/s and 1000/s."""
-    return VertexState(10, 128, Demand(490.0), rate_per_s, Bounds(500.0, 1000.0))
+    return VertexState(10, 128, RequiredRates(490.0), rate_per_s, Bounds(500.0, 1000.0))
 
 
 def test_release_1_10_takes_what_is_recommended_when_the_wait_is_over() -> None:

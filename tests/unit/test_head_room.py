@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from include.domain.graph import JobGraph, Operator
-from lab.policies.conttune.conttune_options import Options
-from lab.policies.conttune.tuning_loop import Memory, Step, advance
+from lab.policies.conttune.conttune_options import ContTuneOptions
+from lab.policies.conttune.tuning_loop import TuningMemory, TuningStep, advance
 from lab.policies.delayed_fall import Recommended, delay_fall
 from lab.policies.dhalion.rules import scale_up
 from lab.policies.ds2.ds2_memory import ManagerState
@@ -48,8 +48,10 @@ def windows(
     )
 
 
-def conttune(options: Options, seen: Observations, at: int, memory: Memory | None = None) -> tuple[Step, Memory]:
-    return advance(options, GRAPH, seen, {"in": 1, "work": at}, limits=LIMITS, memory=memory or Memory())
+def conttune(
+    options: ContTuneOptions, seen: Observations, at: int, memory: TuningMemory | None = None
+) -> tuple[TuningStep, TuningMemory]:
+    return advance(options, GRAPH, seen, {"in": 1, "work": at}, limits=LIMITS, memory=memory or TuningMemory())
 
 
 def ds2(options: ManagerOptions, seen: Observations, at: int, state: ManagerState) -> tuple[int, ManagerState]:
@@ -76,30 +78,30 @@ def test_the_first_recommendation_waits_for_the_whole_delay() -> None:
 
 @pytest.mark.parametrize(("headroom", "wanted"), [(0.0, 9), (0.2, 11), (1.0, 18)])
 def test_conttune_with_head_room_asks_for_more(headroom: float, wanted: int) -> None:
-    step, _ = conttune(Options(headroom=headroom), windows(900.0, 5), 5)
+    step, _ = conttune(ContTuneOptions(headroom=headroom), windows(900.0, 5), 5)
     assert (step.parallelism or {})["work"] == wanted
 
 
 def test_conttune_works_a_backlog_off_where_it_is_told_to() -> None:
-    step, _ = conttune(Options(catch_up_s=600.0), windows(900.0, 5, waiting=120_000.0), 5)
+    step, _ = conttune(ContTuneOptions(catch_up_s=600.0), windows(900.0, 5, waiting=120_000.0), 5)
     assert (step.parallelism or {})["work"] == 11
 
 
 def test_conttunes_scale_down_waits_and_its_memory_survives() -> None:
-    options, memory, outcomes = Options(scale_down_delay_s=900.0), Memory(), []
+    options, memory, outcomes = ContTuneOptions(scale_down_delay_s=900.0), TuningMemory(), []
     for window in range(5):
         step, memory = conttune(options, windows(200.0, 10, first=window), 10, memory)
         outcomes.append(step.outcome)
-        assert load(Memory, dump(memory)) == memory
+        assert load(TuningMemory, dump(memory)) == memory
     assert outcomes == ["delayed", "delayed", "delayed", "small", "small"]
 
 
 def test_conttune_decides_once_in_an_interval_from_all_its_windows() -> None:
-    options = Options(interval_s=900.0)
+    options = ContTuneOptions(interval_s=900.0)
     _, memory = conttune(options, windows(900.0, 10), 10)
     for count in (2, 3):
         step, memory = conttune(options, windows(900.0, 5, count=count), 5, memory)
-        assert step == Step("no window")
+        assert step == TuningStep("no window")
     step, memory = conttune(options, windows(900.0, 5, count=4), 5, memory)
     assert (step.parallelism or {})["work"] == 9
     assert memory.seen_until_s == 1200

@@ -15,8 +15,8 @@ from benchmarks.papers.mdp_rl.pipeline import read_published_counts, utilisation
 from include.domain.graph import JobGraph
 from include.settings import Planner
 from lab.policies.mdp_rl.agent_learning import learn
-from lab.policies.mdp_rl.job_planning import Plan, has_too_many, plan_operator
-from lab.policies.mdp_rl.learner import Learner
+from lab.policies.mdp_rl.job_planning import MdpSolution, has_too_many, plan_operator
+from lab.policies.mdp_rl.learner import AgentLearner
 from lab.policies.mdp_rl.mdp_rl_memory import AgentsMemory, Knowledge
 from lab.policies.mdp_rl.mdp_rl_options import LEVELS, CentralisedOptions, DecentralisedOptions, Exploration
 from lab.policies.mdp_rl.mdp_rl_policy import CentralisedMdp, CentralisedRl, CentralisedRlPlus, DecentralisedRl
@@ -130,7 +130,7 @@ def test_a_rate_that_is_too_many_levels_for_a_number_makes_the_grid_coarser() ->
     assert (level, times) == (after, 1)
     assert round(1e300 / known.quantum_per_s) == level < LEVELS
     one = np.zeros((2, 1), np.int64)
-    assert Plan(np.array([1, 5]), 5e-11, one, one).row(1e300) == 1
+    assert MdpSolution(np.array([1, 5]), 5e-11, one, one).row(1e300) == 1
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -270,7 +270,7 @@ def test_the_agent_of_a_job_is_the_one_of_table_1(exploration: Exploration, know
     busy = utilisations(len(probability), 2)[:, :, 1]  # mu = 3.3 tuple/s, up to 5 instances
     late = (busy > 0.7).astype(float)
     shares = np.arange(1, 6) / 5
-    agent = Learner((len(probability), 5), (1,), shares, late, knows_response=knows, options=options)
+    agent = AgentLearner((len(probability), 5), (1,), shares, late, knows_response=knows, options=options)
     space, fee, now, before, runs = Configurations((5,)), np.array([0.0, 0.4, 0.4]), 0, int(levels[0]), [1]
     for level in levels[1:].tolist():
         now = int(space.neighbours[now][int(agent.choose(before, space.neighbours[now], fee))])

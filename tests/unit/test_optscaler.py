@@ -15,11 +15,11 @@ from situations import make_situation
 from include.domain.graph import JobGraph, Operator
 from include.settings import Planner
 from lab.policies.optscaler.control import first_workers, required_workers
-from lab.policies.optscaler.estimator import Estimator, Sample, fit_estimator
+from lab.policies.optscaler.estimator import Estimator, UtilisationSample, fit_estimator
 from lab.policies.optscaler.optscaler_memory import OptScalerMemory
 from lab.policies.optscaler.optscaler_options import OptScalerOptions
 from lab.policies.optscaler.optscaler_policy import OptScaler
-from lab.policies.optscaler.planned_load import PlannedLoad
+from lab.policies.optscaler.planned_load import ForecastLoad
 from models.policies.memory import dump, load
 from models.policies.observations import MEASURES, Observations
 from models.policies.protocol import Situation
@@ -58,7 +58,7 @@ def situation(observations: Observations, expected_per_s: np.ndarray, at_s: int 
 
 
 def test_the_estimator_is_the_line_of_its_samples() -> None:
-    line = fit_estimator([Sample(load, 0.1 + 0.001 * load) for load in LOADS])
+    line = fit_estimator([UtilisationSample(load, 0.1 + 0.001 * load) for load in LOADS])
     assert line is not None
     assert (line.slope, line.base) == pytest.approx((0.001, 0.1))
     assert (line.error_slope * 400, line.error_base) == pytest.approx((0.0, 0.0), abs=1e-9)
@@ -66,26 +66,28 @@ def test_the_estimator_is_the_line_of_its_samples() -> None:
 
 def test_the_error_grows_with_the_load_and_no_coefficient_is_negative() -> None:
     """A normal variable is 0.798 standard deviations from its mean, in the mean."""
-    both = [Sample(load, (0.001 + sign * 0.0001) * load) for load in LOADS for sign in (-1, 1)]
+    both = [UtilisationSample(load, (0.001 + sign * 0.0001) * load) for load in LOADS for sign in (-1, 1)]
     line = fit_estimator(both)
     assert line is not None
     assert (line.slope, line.base) == pytest.approx((0.001, 0.0), abs=1e-9)
     assert (line.error_slope, line.error_base) == pytest.approx((0.0001 * math.sqrt(math.pi / 2), 0.0), abs=1e-9)
-    below = fit_estimator([Sample(load, 0.002 * load - 0.1) for load in LOADS])
+    below = fit_estimator([UtilisationSample(load, 0.002 * load - 0.1) for load in LOADS])
     assert below is not None
     assert below.base == 0.0
 
 
 def test_few_samples_give_a_proportion_and_none_give_nothing() -> None:
-    assert fit_estimator([Sample(100.0, 0.2), Sample(300.0, 0.6)]) == Estimator(pytest.approx(0.002))
+    assert fit_estimator([UtilisationSample(100.0, 0.2), UtilisationSample(300.0, 0.6)]) == Estimator(
+        pytest.approx(0.002)
+    )
     assert fit_estimator([]) is None
 
 
 def test_feedback_follows_algorithm_1() -> None:
     """0.3 is estimated and 0.4 observed: e = -0.1, and eta e y / x = 0.5 / 100^2 x -0.1 x 100 = -0.0005."""
     before = Estimator(0.002, 0.1)
-    assert before.correct(Sample(100.0, 0.4), 0.5) == Estimator(pytest.approx(0.0025), 0.1)
-    assert before.correct(Sample(100.0, 0.4), 0.0) == before
+    assert before.correct(UtilisationSample(100.0, 0.4), 0.5) == Estimator(pytest.approx(0.0025), 0.1)
+    assert before.correct(UtilisationSample(100.0, 0.4), 0.0) == before
 
 
 def test_workers_keep_the_target_with_the_probability() -> None:
@@ -125,10 +127,10 @@ def test_the_first_change_is_that_of_the_papers_objective(required: list[int], r
 
 
 def test_an_interval_has_the_highest_bin_that_it_touches() -> None:
-    planned = PlannedLoad(NOW_S, BIN_S, (10.0, 20.0, 30.0, 40.0, 50.0))
+    planned = ForecastLoad(NOW_S, BIN_S, (10.0, 20.0, 30.0, 40.0, 50.0))
     assert planned.list_peaks(NOW_S + 600, 1800, 3, 5.0) == [40.0, 50.0, 50.0]
     assert planned.list_peaks(NOW_S + 600, 1800, 2, 70.0) == [70.0, 50.0]
-    assert PlannedLoad().list_peaks(NOW_S, 1800, 2, 7.0) == [7.0, 7.0]
+    assert ForecastLoad().list_peaks(NOW_S, 1800, 2, 7.0) == [7.0, 7.0]
 
 
 def test_it_rises_before_the_load_does_and_waits_for_half_an_hour() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from include.settings import Planner, Profiling
 from lab.policies.phoebe import latency_model
-from lab.policies.phoebe.capacity_profile import Capacity
+from lab.policies.phoebe.capacity_profile import CapacityRegression
 from lab.profiling.profiling import (
     CatchUp,
     ProfilingOptions,
@@ -27,7 +27,7 @@ from lab.profiling.rows import Measurement
 from lab.simulation.end_to_end import EndToEnd
 from lab.simulation.profiling_adapter import SimulatedProfiling
 from lab.simulation.spec import JobSpec, OperatorSpec
-from lab.stages.profiling.adapters import Subject, adapter
+from lab.stages.profiling.adapters import ProfiledSubject, adapter
 from models.bundle.job_models import JobModels, LatencyModel, RecoveryModel
 
 OPTIONS = ProfilingOptions()
@@ -151,7 +151,7 @@ def test_simulated_phase_finds_the_capacity_and_where_each_scale_out_saturates()
         mine = [row for row in result.rows if row.scale_out == scale_out]
         assert max(row.throughput_per_s for row in mine) == pytest.approx(16_000.0 * scale_out)
         assert all(row.latency_ms < 1500.0 for row in mine[:-2])
-    line = Capacity.fit(list(capacity), list(capacity.values()))
+    line = CapacityRegression.fit(list(capacity), list(capacity.values()))
     assert line.per_s(24) == pytest.approx(384_000.0, rel=0.01)
     model = latency_model.fit(result.rows)
     assert model is not None
@@ -193,6 +193,6 @@ def test_a_job_whose_side_deployments_are_not_described_is_refused_before_any_re
     settings = Profiling(adapter="flink", rest_url="http://127.0.0.1:9")
     graph = job().graph()
     models = JobModels({}, {}, RecoveryModel(20.0, 2.0, 40.0, 4.0, 30.0, 5), LatencyModel(np.zeros(0), np.zeros(0)))
-    subject = Subject("prod", "orders", graph, models, 8, Planner(), settings, 0)
+    subject = ProfiledSubject("prod", "orders", graph, models, 8, Planner(), settings, 0)
     with pytest.raises(ValueError, match=r'profiling.jobs."prod/orders"'):
         adapter("flink")(subject)

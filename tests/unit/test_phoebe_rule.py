@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.policies.phoebe.capacity_profile import Capacity, LatencyClasses, ProfiledLatency
+from lab.policies.phoebe.capacity_profile import CapacityRegression, LatencyClasses, ProfiledLatency
 from lab.policies.phoebe.recovery_time import projected_load, recovery_s
 from lab.policies.phoebe.rule import Candidate, algorithm_1, logged_rule, nearly_smallest
 from lab.policies.phoebe.twres import SustainableThroughput, choose
@@ -110,7 +110,7 @@ def test_nothing_to_choose_from_is_refused() -> None:
 
 
 def test_capacity_of_the_profile_is_the_reference_ridge() -> None:
-    fitted = Capacity.fit(column("scaleOut", "1"), column("avgThr", "1"))
+    fitted = CapacityRegression.fit(column("scaleOut", "1"), column("avgThr", "1"))
     assert fitted.slope_per_s == pytest.approx(15891.524418775723, rel=1e-9)
     assert fitted.intercept_per_s == pytest.approx(6896.378351303458, rel=1e-9)
     assert fitted.alpha == 1.0

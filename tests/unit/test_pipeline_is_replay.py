@@ -23,7 +23,7 @@ from include.policy_catalogue import DecisionTiming, catalogue
 from include.settings import Cluster, Settings, Steps
 from lab.replay.candidate_policies import CandidatePolicy, build_candidates
 from lab.replay.conditions import AT_ONCE, Conditions
-from lab.replay.drivers import Driver
+from lab.replay.drivers import PolicyDriver
 from lab.replay.replay_run import ReplayRun
 from lab.replay.tick_snapshot import TickSnapshot
 from lab.replay.workload import Workload
@@ -83,7 +83,7 @@ def settings_for(name: str) -> Settings:
 class Recorded:
     """Passes a driver's decisions on and keeps what was running at each tick."""
 
-    driver: Driver[Any]
+    driver: PolicyDriver[Any]
     plans: bool
     reads_models: bool = False
     running: list[Decided] = field(default_factory=list)

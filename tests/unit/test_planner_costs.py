@@ -17,7 +17,7 @@ from lab.scheduling.cost_model import (
     late_time_s,
     work_off_time_s,
 )
-from lab.scheduling.planner_settings import PlannerCosts, PlannerSettings, PlannerTiming, Reactive
+from lab.scheduling.planner_settings import PlannerCosts, PlannerSettings, PlannerTiming, ReactiveSettings
 from models.bundle.job_models import RecoveryModel
 from models.scheduling.demand import LEVELS, Demand
 from models.scheduling.expectation import Outlook
@@ -30,7 +30,7 @@ RECOVERY = RecoveryModel(90.0, 0.0, 125.0, 0.0, 30.0, 5)
 COSTS = PlannerCosts(
     resource_weight=0.2, late_weight=0.4, rescale_weight=0.5, rescale_margin=3, late_after_s=60, failures_per_day=144
 )
-ALONE = PlannerSettings(costs=COSTS, reactive=Reactive(rescales_for_catch_up=False))
+ALONE = PlannerSettings(costs=COSTS, reactive=ReactiveSettings(rescales_for_catch_up=False))
 # With a reactive controller that looks every 40 s, so that 20 s pass on average.
 CAUGHT_UP = PlannerSettings(costs=COSTS, timing=PlannerTiming(apply_every_s=40))
 NOW = CurrentState(as_of_s=240, slots_max=32, lag_s=0.0)  # six minutes before the first bin ends

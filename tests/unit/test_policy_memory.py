@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
-from lab.policies.ds2.ds2_memory import Action, ManagerState
+from lab.policies.ds2.ds2_memory import ManagerState, PendingAction
 from lab.policies.flink_autoscaler.autoscaler_memory import (
+    AutoscalerMemory,
+    DelayedRecommendation,
     DelayedScaleDown,
-    Memory,
-    Recommendation,
-    Restart,
+    RestartTime,
     Scaling,
 )
 from models.policies.memory import dump, load
@@ -116,11 +116,11 @@ def test_a_value_of_another_type_than_declared_is_refused() -> None:
 
 
 def test_the_memories_of_ds2_and_of_the_flink_autoscaler_survive() -> None:
-    ds2 = ManagerState(3.0, 1, ({"a": 2},), Action({"a": 1}, {"a": 2}, None), ({"b": 1}, {"a": 3}), 2, 5e6, 7)
+    ds2 = ManagerState(3.0, 1, ({"a": 2},), PendingAction({"a": 1}, {"a": 2}, None), ({"b": 1}, {"a": 3}), 2, 5e6, 7)
     assert load(ManagerState, dump(ds2)) == ds2
-    rules = Memory(
-        {"v": DelayedScaleDown(1.0, (Recommendation(1.0, 3, outside_bounds=True),))},
+    rules = AutoscalerMemory(
+        {"v": DelayedScaleDown(1.0, (DelayedRecommendation(1.0, 3, outside_bounds=True),))},
         {"v": (Scaling(1.0, 1, None, math.inf, math.inf), Scaling(2.0, 1, 2, 9.0, None))},
-        (Restart(1.0, 2.0), Restart(3.0)),
+        (RestartTime(1.0, 2.0), RestartTime(3.0)),
     )
-    assert load(Memory, dump(rules)) == rules
+    assert load(AutoscalerMemory, dump(rules)) == rules

@@ -109,7 +109,7 @@ def test_an_evaluation_pays_what_its_plan_paid() -> None:
 def test_jobs_of_both_policies_share_one_budget() -> None:
     known = situation(HASHES[1])
     models = replace(known.models, selectivity=dict.fromkeys(GRAPH.names, 1.0))
-    old = planner_policy.price_slots(change_job(known, models=models), planner_policy.Planner().first_memory())
+    old = planner_policy.price_slots(change_job(known, models=models), planner_policy.PlannerPolicy().first_memory())
     new = price_slots(situation(HASHES[0]), MEMORY)
     assert old is not None
     assert new is not None

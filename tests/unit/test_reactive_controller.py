@@ -12,7 +12,7 @@ from include.domain.graph import JobGraph, Operator
 from include.settings import Costs, Planner
 from lab.policies.planner.controller_memory import ControllerMemory
 from lab.policies.planner.reactive_controller import accept_plan, decide_without_windows, evaluate_job
-from lab.scheduling.planner_settings import PlannerSettings, Reactive
+from lab.scheduling.planner_settings import PlannerSettings, ReactiveSettings
 from models.policies.evaluation.pending_steps import PendingStep
 from models.policies.job_snapshot import Snapshot
 from models.policies.memory import dump, load
@@ -147,9 +147,9 @@ def test_a_job_that_restarts_after_a_failure_comes_back_enlarged():
     assert evaluate_job(replace(down, restarting=True), after)[0].wanted is None  # once
     for off in ({"rescales_for_catch_up": False}, {"rescales_while_restarting": False}):
         assert (
-            evaluate_job(replace(down, restarting=True, options=PlannerSettings(reactive=Reactive(**off))), memory)[
-                0
-            ].wanted
+            evaluate_job(
+                replace(down, restarting=True, options=PlannerSettings(reactive=ReactiveSettings(**off))), memory
+            )[0].wanted
             is None
         )
     reported, after = evaluate_job(snapshot(1800, 7600.0, slots=19), after)
@@ -180,7 +180,7 @@ def test_the_memory_survives_its_table():
 
 def test_after_an_overload_no_fall_is_sent_for_a_while():
     due = (PendingStep(900, 90_000, {"source": 1, "map": 4}, 9e9, "the load falls", load_before_most_per_s=9e9),)
-    holds = PlannerSettings(reactive=Reactive(hold_s=3600))
+    holds = PlannerSettings(reactive=ReactiveSettings(hold_s=3600))
     reported, memory = evaluate_job(
         replace(snapshot(600, 8500.0, lag_s=30.0), options=holds), ControllerMemory(planned=True)
     )

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from lab.replay.conditions import Cadence, ConditionsError, Disturbances
+from lab.replay.conditions import ConditionsError, DecisionSchedule, Disturbances
 from lab.replay.engine import Engine, EngineSetting
 from lab.replay.random_draws import RandomDraws
 from lab.replay.workload import Workload, find_sufficient
 from lab.simulation.fleet import pack
-from lab.simulation.queueing import Network
+from lab.simulation.queueing import QueueingNetwork
 from lab.simulation.spec import JobSpec, OperatorSpec
 from lab.simulation.testbed import Testbed
 
@@ -49,7 +49,7 @@ def engine(
     spec: JobSpec, rates: np.ndarray, parallelism: list[list[int]], disturbances: Disturbances = QUIET
 ) -> Engine:
     workload = Workload(spec, 0, 10, np.asarray(rates, float))
-    cadence = Cadence(poll_s=300)
+    cadence = DecisionSchedule(poll_s=300)
     draws = [RandomDraws.from_seed(0, len(rates) // cadence.steps, len(spec.operators), cadence, disturbances)]
     made = Engine(
         EngineSetting(workload, cadence, disturbances, draws, 60.0),
@@ -170,7 +170,7 @@ def test_rows_of_one_job_are_allocated_as_jobs_of_a_fleet() -> None:
     want, capacity = draws.uniform(0, 300, (200, 2)), draws.uniform(1, 300, (200, 4))
     wide = np.zeros((200, 4))
     wide[:, :2] = want
-    one_job = Network.from_gain(fleet.network.gain[0][:, :2], fleet.network.above[0])
+    one_job = QueueingNetwork.from_gain(fleet.network.gain[0][:, :2], fleet.network.above[0])
     expected = fleet.network.allocate(wide, capacity)[:, :2]
     np.testing.assert_allclose(one_job.allocate(want, capacity), expected, rtol=1e-9)
     up = draws.uniform(0, 1, (200, 1))
@@ -183,7 +183,7 @@ def test_one_source_emits_what_its_slowest_operator_lets_through() -> None:
     draws = np.random.default_rng(1)
     want, capacity = draws.uniform(0, 300, (200, 1)), draws.uniform(0, 300, (200, 3))
     up = draws.uniform(0, 1, (200, 1))
-    one_job = Network.from_gain(fleet.network.gain[0][:, :1], fleet.network.above[0])
+    one_job = QueueingNetwork.from_gain(fleet.network.gain[0][:, :1], fleet.network.above[0])
     expected = one_job.allocate(want, capacity * up)
     assert (expected < want).any()
     np.testing.assert_allclose(one_job.allocator(capacity)(want, up), expected, rtol=1e-9)
@@ -271,20 +271,22 @@ def test_overload_is_late_once_the_oldest_record_is_old_enough() -> None:
 
 
 def test_random_draws_depend_on_seed_and_window_only() -> None:
-    drawn = [RandomDraws.from_seed(seed, 600, 3, Cadence(), Disturbances()) for seed in (1, 1, 2)]
+    drawn = [RandomDraws.from_seed(seed, 600, 3, DecisionSchedule(), Disturbances()) for seed in (1, 1, 2)]
     assert np.array_equal(drawn[0].failure_at_s, drawn[1].failure_at_s)
     assert np.array_equal(drawn[0].measured, drawn[1].measured)
     assert not np.array_equal(drawn[0].failure_at_s, drawn[2].failure_at_s)
     assert len(drawn[0].failure_at_s) in {2, 3}
     assert ((drawn[0].rescale_downtime_s >= 22) & (drawn[0].rescale_downtime_s <= 40)).all()
-    assert RandomDraws.from_seed(1, 6000, 1, Cadence(), Disturbances()).capacity.std() == pytest.approx(0.02, rel=0.2)
+    assert RandomDraws.from_seed(1, 6000, 1, DecisionSchedule(), Disturbances()).capacity.std() == pytest.approx(
+        0.02, rel=0.2
+    )
 
 
 def test_a_cadence_that_does_not_fit_is_refused() -> None:
     with pytest.raises(ConditionsError, match="tick"):
-        Cadence(tick_s=400)
+        DecisionSchedule(tick_s=400)
     with pytest.raises(ConditionsError):
-        Cadence(plan_every_s=7200 + 300)
+        DecisionSchedule(plan_every_s=7200 + 300)
 
 
 def test_sufficient_parallelism_is_the_least() -> None:

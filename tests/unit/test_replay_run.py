@@ -15,7 +15,7 @@ from lab.replay.candidate_policies import CandidatePolicy, build_candidates, lis
 from lab.replay.conditions import Conditions, Disturbances, Prices
 from lab.replay.hosted_driver import HostedDriver
 from lab.replay.replay_run import CandidateError, ReplayResult, ReplayRun
-from lab.replay.scores import Ledger, compute_score, find_span
+from lab.replay.scores import WindowCosts, compute_score, find_span
 from lab.replay.tick_snapshot import TickSnapshot
 from models.policies.registry import policy
 
@@ -160,7 +160,7 @@ def test_a_driver_that_raises_is_named_with_its_time() -> None:
 
 
 def test_cost_is_the_weighted_sum() -> None:
-    ledger = Ledger.empty(6, 1)
+    ledger = WindowCosts.empty(6, 1)
     ledger.slots[:] = 8
     ledger.rescales[2] = 1
     ledger.late_s[3] = 120.0

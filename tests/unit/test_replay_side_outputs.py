@@ -12,7 +12,7 @@ from lab.replay.engine import Engine, EngineSetting
 from lab.replay.random_draws import RandomDraws
 from lab.replay.replay_run import ReplayRun
 from lab.replay.workload import Workload
-from lab.simulation.spec import JobSpec, OperatorSpec, SourceCounts, SpecError
+from lab.simulation.spec import JobSpec, OperatorSpec, SourceCounters, SpecError
 from lab.simulation.testbed import Testbed
 from models.arrays import Floats, Ints
 
@@ -89,7 +89,7 @@ def test_a_replay_refuses_bursts_by_name() -> None:
 
 def test_a_source_that_waits_in_poll_is_busy_in_a_replay_too() -> None:
     operators = (
-        OperatorSpec("in", (), 100.0, 0.0, waits_in_poll=True, counts=SourceCounts.TASK),
+        OperatorSpec("in", (), 100.0, 0.0, waits_in_poll=True, counts=SourceCounters.TASK),
         OperatorSpec("out", ("in",), 100.0, 0.0, selectivity=0.0),
     )
     load = Workload(JobSpec("waits", operators), MONDAY, 10, np.full((360, 1), 20.0))

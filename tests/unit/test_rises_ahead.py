@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lab.replay.rises import Asked, RisesAhead, measure_rises
+from lab.replay.rises import ParallelismRequest, RisesAhead, measure_rises
 from lab.replay.workload import Workload
 from lab.simulation.spec import JobSpec, OperatorSpec
 
@@ -13,8 +13,8 @@ SPEC = JobSpec("one", (OperatorSpec("work", (), 100.0, contention=0.0, selectivi
 LOAD = Workload(SPEC, 0, 10, np.repeat([100.0, 250.0], [120, 240])[:, None])
 
 
-def ask(at_s: float, before: int, after: int) -> Asked:
-    return Asked(at_s, np.array([before]), np.array([after]))
+def ask(at_s: float, before: int, after: int) -> ParallelismRequest:
+    return ParallelismRequest(at_s, np.array([before]), np.array([after]))
 
 
 def test_a_rise_is_ahead_by_the_time_until_its_load_exceeds_what_ran() -> None:

@@ -23,7 +23,7 @@ from include.stages import StageRequest
 from lab.profiling.profiling import profiling_options
 from lab.replay.candidate_policies import check_names
 from lab.stages.inputs.subjects import history_frame
-from lab.stages.learn.job_learning import LearnTask
+from lab.stages.learn.job_learning import PolicyLearnTask
 from lab.stages.profiling.job_profile import ProfileTask
 from models.policies.registry import policy
 from spark_jobs.forecast.stage import forecast_task
@@ -171,7 +171,7 @@ def starts_every_stage(made: Settings) -> None:
     assert json.loads(shaping(made))["planner"]
     assert all(total >= 1 for total in budgets(task).values())
     assert history_frame(made, AS_OF).history_bins > 0
-    assert LearnTask(made, AS_OF, SimpleNamespace()).settings is made  # type: ignore[arg-type]
+    assert PolicyLearnTask(made, AS_OF, SimpleNamespace()).settings is made  # type: ignore[arg-type]
     assert ProfileTask(made, AS_OF, SimpleNamespace()).settings is made  # type: ignore[arg-type]
     assert polls_kept(made) >= 2
     assert profiling_options(made.profiling, 64, 100.0).rate_step_per_s > 0

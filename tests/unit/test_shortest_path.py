@@ -14,7 +14,7 @@ from scipy.special import ndtri
 from include.domain.graph import JobGraph, Operator
 from lab.policies.spread_selectivity import spread_selectivity
 from lab.scheduling.cost_model import CurrentState, compute_costs, headroom, late_time_s
-from lab.scheduling.planner_settings import PlannerCosts, Reactive
+from lab.scheduling.planner_settings import PlannerCosts, ReactiveSettings
 from lab.scheduling.planner_settings import PlannerSettings as Options
 from models.bundle.job_models import CapacityCurve, RecoveryModel
 from models.scheduling.candidates import list_candidates
@@ -135,7 +135,7 @@ def test_without_a_net_a_dearer_lateness_buys_more_slots():
             outlook,
             configurations,
             CurrentState(0, 32, 0.0),
-            Options(costs=PlannerCosts(late_weight=weight), reactive=Reactive(rescales_for_catch_up=False)),
+            Options(costs=PlannerCosts(late_weight=weight), reactive=ReactiveSettings(rescales_for_catch_up=False)),
         )
         stage = costs.bin_cost + (costs.slot_price * costs.minutes)[:, None] * costs.slots
         path = solve(stage[None], costs.switch[None], np.zeros(1, int)).choice[0]

@@ -13,11 +13,11 @@ from include.flink.raw_format import RawRecord
 from lab.simulation.capacity import compute_gains
 from lab.simulation.fleet import Fleet, pack
 from lab.simulation.history import RunOptions, find_fitting_parallelism, simulate
-from lab.simulation.rest.job_timeline import Origin
+from lab.simulation.rest.job_timeline import TimeOrigin
 from lab.simulation.rest.lines import LineWriter
-from lab.simulation.spec import JobSpec, OperatorSpec, SourceCounts
+from lab.simulation.spec import JobSpec, OperatorSpec, SourceCounters
 from lab.simulation.state import FleetState, RestartKind, begin_restart
-from lab.simulation.step import Flow, advance
+from lab.simulation.step import StepFlow, advance
 from models.arrays import Floats
 from models.polling.poll_history import PollHistory
 from models.topology import measure_edge_rates, measure_edge_ratios
@@ -49,7 +49,7 @@ def at_sources(fleet: Fleet, *rates: float) -> Floats:
     return grid
 
 
-def step(fleet: Fleet, state: FleetState, *rates: float, step_s: float = 10.0) -> Flow:
+def step(fleet: Fleet, state: FleetState, *rates: float, step_s: float = 10.0) -> StepFlow:
     return advance(fleet, state, at_sources(fleet, *rates), np.ones(fleet.shape), step_s)
 
 
@@ -88,7 +88,7 @@ def test_a_vertex_counts_the_sum_of_its_tails_and_copies_of_one_tail_once() -> N
 
 
 def test_the_edges_of_a_simulated_job_are_measured_from_its_counters() -> None:
-    spec = side_outputs(counts=SourceCounts.TASK)
+    spec = side_outputs(counts=SourceCounters.TASK)
     fleet = pack([spec])
     state = started(fleet)
     for _ in range(6):
@@ -112,9 +112,13 @@ def test_a_slow_side_branch_holds_back_the_whole_source() -> None:
 
 @pytest.mark.parametrize(
     ("counts", "task_in", "operator_in"),
-    [(SourceCounts.OPERATOR, 0.0, 0.0), (SourceCounts.TASK, 60_000.0, 60_000.0), (SourceCounts.BATCHES, 600.0, 600.0)],
+    [
+        (SourceCounters.OPERATOR, 0.0, 0.0),
+        (SourceCounters.TASK, 60_000.0, 60_000.0),
+        (SourceCounters.BATCHES, 600.0, 600.0),
+    ],
 )
-def test_a_source_counts_on_either_side(counts: SourceCounts, task_in: float, operator_in: float) -> None:
+def test_a_source_counts_on_either_side(counts: SourceCounters, task_in: float, operator_in: float) -> None:
     metrics = poll_source(side_outputs(counts=counts), 1000.0, 500.0)
     assert metrics["numRecordsIn"] == task_in
     assert metrics["Source__orders.numRecordsIn"] == operator_in
@@ -237,7 +241,7 @@ def test_a_burst_counts_at_its_mean_where_slots_are_fitted() -> None:
     assert needed[0].tolist() == [1, 2, 3]  # the sink: 2,000/s at 800/s each
 
 
-@pytest.mark.parametrize("options", [{"counts": one} for one in SourceCounts] + [{"waits_in_poll": True}])
+@pytest.mark.parametrize("options", [{"counts": one} for one in SourceCounters] + [{"waits_in_poll": True}])
 def test_the_replies_are_read_right_whatever_the_source_counts(options: Mapping[str, Any]) -> None:
     """By the windows of the controller: rates of sources before their filters, and the edges behind them."""
     spec = side_outputs(**options)
@@ -264,7 +268,7 @@ def write_records(spec: JobSpec, *rates: float) -> list[RawRecord]:
         return snapshot.parallelism
 
     history = simulate(fleet, grid, np.ones(fleet.shape, np.int64), keep, RunOptions(step_s=60.0, poll_s=60.0, seed=1))
-    writer = LineWriter(fleet, history.samples, history.restarts, Origin("c", 86_400_000, (0,)))
+    writer = LineWriter(fleet, history.samples, history.restarts, TimeOrigin("c", 86_400_000, (0,)))
     return [RawRecord(**json.loads(line)) for line in writer.hour(range(60), cluster_wide=False)]
 
 

@@ -13,7 +13,7 @@ from situations import make_situation
 from controller.limits.operator_limits import limit_by_schedules
 from include.settings import Planner, SettingsError, check_settings
 from include.settings.slot_schedules import SlotSchedule
-from lab.policies.planner.planner_policy import Planner as PlannerPolicy
+from lab.policies.planner.planner_policy import PlannerPolicy
 from models.control.case import Case, Verb
 from models.control.limits import Limits
 from models.control.reconcile import reconcile

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.local_flink.job_client import JobClient
-from lab.local_flink.load import ENRICH, Form, LoadOptions, submit_load
+from lab.local_flink.load import ENRICH, LoadOptions, LoadTopology, submit_load
 from lab.local_flink.nexmark import QUERIES, submit_query
 
 AGE = "ageMs"
@@ -56,7 +56,9 @@ def submit(client: JobClient, folder: Path, jar_id: str, job: Job, trace: tuple[
         trace: of its load, from :func:`benchmarks.nexmark.dynamics.schedule.make_trace`.
     """
     if job.name == "buffers":
-        load = LoadOptions(job.name, trace=trace, compression=1.0, cost_us=10, wait_us=_WAIT_US, form=Form.SIDE_OUTPUTS)
+        load = LoadOptions(
+            job.name, trace=trace, compression=1.0, cost_us=10, wait_us=_WAIT_US, form=LoadTopology.SIDE_OUTPUTS
+        )
         return submit_load(client, folder, load)
     query = QUERIES[job.name.partition("-")[0]]
     options = replace(query.options(trace, job.name), shows_pending=job.shows_pending)

@@ -12,7 +12,7 @@ from benchmarks.papers.conttune.query_runs import PERMUTATIONS, Change, Outcome,
 from lab.policies.conttune.tuning_loop import big_step, largest
 from lab.policies.tuning.small import OperatorProblem, propose
 from lab.policies.tuning.tuning_options import ALPHA, Acquisition
-from lab.simulation.testbed import Testbed, Window
+from lab.simulation.testbed import Testbed, TestbedWindow
 from models.arrays import Floats, Ints
 from models.policies.tuning import KEEP
 from models.policies.tuning.capacity_history import History, add_observations
@@ -73,7 +73,7 @@ class ContTuneTuner:
         """Return whether any job has not settled yet."""
         return any(job.is_tuning for job in self._jobs)
 
-    def next(self, bed: Testbed, window: Window, rate: Floats) -> list[Change]:
+    def next(self, bed: Testbed, window: TestbedWindow, rate: Floats) -> list[Change]:
         """Let every job that has not settled observe and take one step."""
         required = bed.fleet.network.compute_load(rate)
         changes: list[Change] = []
@@ -102,7 +102,7 @@ class ContTuneTuner:
         return changes + self._small(window, required, requested, problems)
 
     def _small(
-        self, window: Window, required: Floats, requested: list[int], problems: list[OperatorProblem]
+        self, window: TestbedWindow, required: Floats, requested: list[int], problems: list[OperatorProblem]
     ) -> list[Change]:
         """Return the steps of the Small phase of some jobs; one that would change nothing ends the tuning."""
         suggestions = iter(propose(problems, alpha=self._method.alpha, acquisition=self._method.acquisition))

@@ -10,12 +10,12 @@ from benchmarks.papers.conttune.conttune_published import PUBLISHED
 from benchmarks.papers.conttune.queries import SLOTS, Query
 from benchmarks.papers.conttune.query_runs import PERMUTATIONS, WATCH_S, Change, Outcome, run_tuner
 from benchmarks.papers.seen import nothing_learnt, situation_after
-from lab.policies.dhalion.dhalion_options import Change as Growth
-from lab.policies.dhalion.dhalion_options import Options as DhalionOptions
+from lab.policies.dhalion.dhalion_options import DhalionOptions
+from lab.policies.dhalion.dhalion_options import ScalingAmount as Growth
 from lab.policies.dhalion.dhalion_policy import Dhalion
-from lab.policies.dragster.dragster_options import Options as DragsterOptions
+from lab.policies.dragster.dragster_options import DragsterOptions
 from lab.policies.dragster.dragster_policy import Dragster
-from lab.simulation.testbed import Testbed, Window
+from lab.simulation.testbed import Testbed, TestbedWindow
 from models.arrays import Floats, Ints
 from models.policies.protocol import Policy
 
@@ -74,7 +74,7 @@ class PolicyTuner:
         """Return whether any job has not settled yet."""
         return any(self._tuning)
 
-    def next(self, bed: Testbed, window: Window, rate: Floats) -> list[Change]:
+    def next(self, bed: Testbed, window: TestbedWindow, rate: Floats) -> list[Change]:
         """Let the policy decide on every job that has not settled."""
         required = bed.fleet.network.compute_load(rate)
         changes = []
@@ -89,7 +89,7 @@ class PolicyTuner:
             changes.append(Change(job, wanted, upward=short))
         return changes
 
-    def _decide(self, job: int, key: int, window: Window, rate_per_s: Floats, at_s: int) -> Ints:
+    def _decide(self, job: int, key: int, window: TestbedWindow, rate_per_s: Floats, at_s: int) -> Ints:
         memories = self._memories[job]
         memory = memories[key] if key in memories else self._policy.first_memory()
         situation = situation_after(

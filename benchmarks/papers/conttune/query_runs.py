@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.papers.conttune.queries import Query
 from lab.policies.mdp_rl.queueing import response_s
-from lab.simulation.testbed import Testbed, Window
+from lab.simulation.testbed import Testbed, TestbedWindow
 from models.arrays import Floats, Ints
 
 PERMUTATIONS = 6
@@ -41,7 +41,7 @@ class Tuner(Protocol):
         """Begin a tuning of every job: (J,) its rate in workload units is another."""
         ...
 
-    def next(self, bed: Testbed, window: Window, rate: Floats) -> list[Change]:
+    def next(self, bed: Testbed, window: TestbedWindow, rate: Floats) -> list[Change]:
         """Return what is to be changed after a window at source rates (J, O)."""
         ...
 

@@ -17,8 +17,8 @@ import numpy as np
 
 from benchmarks.papers.cells import Cell
 from benchmarks.papers.conttune.conttune_published import PAPER, PUBLISHED
-from lab.policies.conttune.conttune_options import Options
-from lab.policies.conttune.tuning_loop import Memory, advance
+from lab.policies.conttune.conttune_options import ContTuneOptions
+from lab.policies.conttune.tuning_loop import TuningMemory, advance
 from lab.policies.tuning.tuning_options import Acquisition
 from lab.policies.tuning_thresholds import Thresholds
 from lab.simulation.spec import JobSpec, OperatorSpec
@@ -93,9 +93,9 @@ JOBS = {
     ),
 }
 METHODS = {
-    "DS2": Options(acquisition=Acquisition.LINEAR),
-    "ContTune_a0": Options(alpha=0),
-    "ContTune_a3": Options(),
+    "DS2": ContTuneOptions(acquisition=Acquisition.LINEAR),
+    "ContTune_a0": ContTuneOptions(alpha=0),
+    "ContTune_a3": ContTuneOptions(),
 }
 
 
@@ -120,7 +120,7 @@ def spec(name: str, job: RealJob) -> JobSpec:
     return JobSpec(name, tuple(operators), slots_max=SLOTS, downtime_noise=0.0, capacity_noise=0.0)
 
 
-def control(name: str, options: Options, seed: int, folder: Path | None = None) -> tuple[int, int]:
+def control(name: str, options: ContTuneOptions, seed: int, folder: Path | None = None) -> tuple[int, int]:
     """Return (tunings, reconfigurations) of a job in two hours.
 
     The controller evaluates the job every fourth minute, and a tuning may take six steps at the rate of that minute.
@@ -134,7 +134,7 @@ def control(name: str, options: Options, seed: int, folder: Path | None = None) 
     bed = Testbed([simulated], start, step_s=STEP_S, seed=seed, measurement_noise=NOISE, has_buffers=False)
     share = np.array([job.sources.get(operator, 0.0) for operator in graph.names])
     options = replace(options, thresholds=Thresholds(decision=DECISION))
-    memory, tunings, changes = Memory(), 0, 0
+    memory, tunings, changes = TuningMemory(), 0, 0
     for rate in np.repeat(rates(job, seed, folder)[::EVALUATE_EVERY_MIN], STEPS_PER_EVALUATION):
         window = bed.run((rate * share)[None, :], STEP_S)
         observed = observations([window], 0, len(graph.names))

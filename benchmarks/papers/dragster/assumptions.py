@@ -22,13 +22,13 @@ from benchmarks.papers.dragster.dragster_jobs import Application
 from benchmarks.papers.dragster.dragster_measures import SLOT_MIN, Interval, cell, read_published, runs_of
 from benchmarks.papers.dragster.workloads import MEASURES, list_workloads
 from lab.policies.dhalion import dhalion_options as dhalion
-from lab.policies.dragster.dragster_options import Bonus, Form, Options, Target
+from lab.policies.dragster.dragster_options import Bonus, CapacityTarget, DragsterOptions, ThroughputForm
 from models.arrays import Floats
 
 RUNS = 5
 _SLOTS = 30  # 300 min
 TABLE = "assumptions"
-_SCHEMES = {Target.SADDLE: "saddle", Target.GRADIENT: "gradient"}
+_SCHEMES = {CapacityTarget.SADDLE: "saddle", CapacityTarget.GRADIENT: "gradient"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,8 @@ class Assumption:
         learns: whether throughput functions are learnt.
     """
 
-    options: Options = field(default_factory=Options)
-    dhalion: dhalion.Options = DHALION
+    options: DragsterOptions = field(default_factory=DragsterOptions)
+    dhalion: dhalion.DhalionOptions = DHALION
     keeps_backlog: bool = True
     noise: float = CAPACITY_NOISE
     learns: bool = False
@@ -52,19 +52,19 @@ class Assumption:
 ASSUMPTIONS: Mapping[str, Assumption] = {
     "as used": Assumption(),
     "backlog dropped after each window": Assumption(keeps_backlog=False),
-    "multipliers ignored": Assumption(Options(multiplier_weight=0.0)),
-    "multiplier weight 0.5": Assumption(Options(multiplier_weight=0.5)),
-    "15% headroom, multipliers ignored": Assumption(Options(multiplier_weight=0.0, headroom=0.15)),
-    "kernel length 1 task": Assumption(Options(length_scale_share=0.1)),
-    "kernel length 5 tasks": Assumption(Options(length_scale_share=0.5)),
-    "kernel length 10 tasks": Assumption(Options(length_scale_share=1.0)),
-    "kernel deviation 0.1": Assumption(Options(prior_deviation=0.1)),
-    "kernel deviation 1": Assumption(Options(prior_deviation=1.0)),
-    "zero prior mean": Assumption(Options(linear_prior=False)),
-    "sqrt(beta) sigma": Assumption(Options(bonus=Bonus.DEVIATION)),
+    "multipliers ignored": Assumption(DragsterOptions(multiplier_weight=0.0)),
+    "multiplier weight 0.5": Assumption(DragsterOptions(multiplier_weight=0.5)),
+    "15% headroom, multipliers ignored": Assumption(DragsterOptions(multiplier_weight=0.0, headroom=0.15)),
+    "kernel length 1 task": Assumption(DragsterOptions(length_scale_share=0.1)),
+    "kernel length 5 tasks": Assumption(DragsterOptions(length_scale_share=0.5)),
+    "kernel length 10 tasks": Assumption(DragsterOptions(length_scale_share=1.0)),
+    "kernel deviation 0.1": Assumption(DragsterOptions(prior_deviation=0.1)),
+    "kernel deviation 1": Assumption(DragsterOptions(prior_deviation=1.0)),
+    "zero prior mean": Assumption(DragsterOptions(linear_prior=False)),
+    "sqrt(beta) sigma": Assumption(DragsterOptions(bonus=Bonus.DEVIATION)),
     "capacity measured without noise": Assumption(noise=0.0),
     "h learnt, linear": Assumption(learns=True),
-    "h learnt, tanh": Assumption(Options(throughput=Form.TANH), learns=True),
+    "h learnt, tanh": Assumption(DragsterOptions(throughput=ThroughputForm.TANH), learns=True),
     "Dhalion goes by backpressure": Assumption(dhalion=DHALION_BACKPRESSURE),
 }
 

@@ -13,10 +13,10 @@ from lab.policies.dhalion import dhalion_options as dhalion
 from lab.policies.dhalion.dhalion_inputs import readings
 from lab.policies.dhalion.rules import resolve
 from lab.policies.dragster.dragster_inputs import observe_slot
-from lab.policies.dragster.dragster_memory import Memory
-from lab.policies.dragster.dragster_options import Options
+from lab.policies.dragster.dragster_memory import DragsterMemory
+from lab.policies.dragster.dragster_options import DragsterOptions
 from lab.policies.dragster.dragster_slot import advance
-from lab.policies.dragster.network import Network
+from lab.policies.dragster.network import OperatorNetwork
 from lab.policies.dragster.throughput_learning import learn_network, measure_flows, remember_flows
 from lab.simulation.testbed import Testbed, observations
 from models.arrays import Bools, Floats, Ints
@@ -48,10 +48,10 @@ class DragsterTuner:
         memory: of the job.
     """
 
-    net: Network
-    options: Options
+    net: OperatorNetwork
+    options: DragsterOptions
     learns: bool = False
-    memory: Memory = field(default_factory=Memory)
+    memory: DragsterMemory = field(default_factory=DragsterMemory)
 
     def next(self, observations: Observations, running: dict[str, int]) -> dict[str, int]:
         """Advance by one slot."""
@@ -69,8 +69,8 @@ class DragsterTuner:
 class DhalionTuner:
     """Dhalion as Section 6.1 describes it: one task more where records queue, one less where tasks are idle."""
 
-    net: Network
-    options: dhalion.Options
+    net: OperatorNetwork
+    options: dhalion.DhalionOptions
 
     def next(self, observations: Observations, running: dict[str, int]) -> dict[str, int]:
         """Scale one operator or none."""
@@ -79,7 +79,7 @@ class DhalionTuner:
         return {action.operator: action.instances} if action else {}
 
 
-DHALION = dhalion.Options(symptom=dhalion.Symptom.PENDING, change=dhalion.Change.ONE)
+DHALION = dhalion.DhalionOptions(symptom=dhalion.Symptom.PENDING, change=dhalion.ScalingAmount.ONE)
 DHALION_BACKPRESSURE = replace(DHALION, symptom=dhalion.Symptom.BACKPRESSURE)
 
 
@@ -168,12 +168,12 @@ def play(
     return Record(stacked[0], stacked[1], stacked[2], np.asarray(offered_per_s, float), stacked[3])
 
 
-def make_dragsters(app: Application, options: Options, runs: int, *, learns: bool = False) -> list[Tuner]:
+def make_dragsters(app: Application, options: DragsterOptions, runs: int, *, learns: bool = False) -> list[Tuner]:
     """Return as many tuners, each with a memory of its own."""
     return [DragsterTuner(app.net, options, learns) for _ in range(runs)]
 
 
-def make_dhalions(app: Application, options: dhalion.Options = DHALION) -> list[Tuner]:
+def make_dhalions(app: Application, options: dhalion.DhalionOptions = DHALION) -> list[Tuner]:
     """Return one tuner: Dhalion's symptoms are counters without noise, so one run shows all."""
     return [DhalionTuner(app.net, options)]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lab.policies.dragster.network import Network, network
+from lab.policies.dragster.network import OperatorNetwork, network
 from lab.policies.dragster.throughput import Linear, Minimum, ThroughputFunction
 from lab.simulation.spec import JobSpec, OperatorSpec
 
@@ -39,7 +39,7 @@ class Application:
 
     name: str
     spec: JobSpec
-    net: Network
+    net: OperatorNetwork
     source_per_s: float
     start: tuple[int, ...]
 

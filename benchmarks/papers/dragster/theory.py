@@ -12,9 +12,9 @@ from benchmarks.papers.dragster.dragster_experiments import Progress, Record, ma
 from benchmarks.papers.dragster.dragster_jobs import HIGH_PER_S, MAX_TASKS, Application, word_count
 from benchmarks.papers.dragster.dragster_measures import ROWS, cell
 from lab.policies.dragster.bounds import Constants, fit_bound, regret_bound
-from lab.policies.dragster.dragster_options import Form, Options, Target
+from lab.policies.dragster.dragster_options import CapacityTarget, DragsterOptions, ThroughputForm
 from lab.policies.dragster.gaussian import Kernel
-from lab.policies.dragster.lagrangian import Problem
+from lab.policies.dragster.lagrangian import SaddlePointProblem
 from lab.policies.dragster.network import flow
 from lab.policies.dragster.regret import dynamic_fit, dynamic_regret
 from lab.simulation.spec import OperatorSpec
@@ -29,18 +29,20 @@ def regret_and_fit(progress: Progress, out: Path) -> list[Cell]:
     """Return Reg_T / T and Fit_T / T at constant load for growing T, which must fall, and the bounds of both."""
     cells: list[Cell] = []
     curves: dict[str, Floats] = {}
-    for target in Target:
+    for target in CapacityTarget:
         progress(f"dragster: Theorem 1, {ROWS[target.value]}")
-        cells += _of_theorem("Theorem 1", ROWS[target.value], Options(target=target), curves, learns=False)
-    for form in Form:
+        cells += _of_theorem("Theorem 1", ROWS[target.value], DragsterOptions(target=target), curves, learns=False)
+    for form in ThroughputForm:
         progress(f"dragster: Theorem 2, {form} functions learnt")
         row = f"{ROWS['saddle']}, h learnt, {form}"
-        cells += _of_theorem("Theorem 2", row, Options(throughput=form), curves, learns=True)
+        cells += _of_theorem("Theorem 2", row, DragsterOptions(throughput=form), curves, learns=True)
     dragster_plots.falling(out / "dragster_regret.png", curves)
     return cells
 
 
-def theorem_constants(app: Application, offered_per_s: float, true_per_s: Floats, options: Options) -> Constants:
+def theorem_constants(
+    app: Application, offered_per_s: float, true_per_s: Floats, options: DragsterOptions
+) -> Constants:
     """Return the constants of Theorem 1 for a job whose operators all have selectivity 1, under constant load.
 
     Args:
@@ -62,7 +64,9 @@ def theorem_constants(app: Application, offered_per_s: float, true_per_s: Floats
     )
 
 
-def _of_theorem(table: str, row: str, options: Options, curves: dict[str, Floats], *, learns: bool) -> list[Cell]:
+def _of_theorem(
+    table: str, row: str, options: DragsterOptions, curves: dict[str, Floats], *, learns: bool
+) -> list[Cell]:
     app, at = word_count(), np.arange(1, _SLOTS + 1)
     tuners = make_dragsters(app, options, RUNS, learns=learns)
     record = play(app, np.full(_SLOTS, HIGH_PER_S), tuners, seed=4)
@@ -98,7 +102,7 @@ def _throughput_and_excess(app: Application, record: Record) -> tuple[Floats, Fl
     """Return (R, T) f_t(y) / f_t(y*) and (R, M, T) l_i, of the true capacities; every operator's selectivity is 1."""
     names, offered = app.net.tuned, float(record.offered_per_s[0])
     source = dict.fromkeys(app.net.graph.sources, offered)
-    problem = Problem(app.net, source, dict.fromkeys(names, offered))
+    problem = SaddlePointProblem(app.net, source, dict.fromkeys(names, offered))
     shape = record.capacity_per_s.shape
     throughput, excess = np.zeros(shape[:2]), np.zeros((shape[0], shape[2], shape[1]))
     for run, slot in np.ndindex(*shape[:2]):

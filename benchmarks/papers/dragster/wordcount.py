@@ -30,7 +30,7 @@ from benchmarks.papers.dragster.dragster_measures import (
     slots,
     usual_configuration,
 )
-from lab.policies.dragster.dragster_options import Options, Target
+from lab.policies.dragster.dragster_options import CapacityTarget, DragsterOptions
 
 BUDGET_TASKS = 8  # 1.6 $/h
 RUNS = 20
@@ -97,7 +97,7 @@ def _play_changing_load(name: str, *, keeps_backlog: bool) -> Record:
     app, offered = word_count(), np.repeat(_LEVELS, _SLOTS)
     if name == "Dhalion":
         return play(app, offered, make_dhalions(app), noise=0.0, keeps_backlog=keeps_backlog)
-    tuners = make_dragsters(app, Options(target=Target(name)), RUNS)
+    tuners = make_dragsters(app, DragsterOptions(target=CapacityTarget(name)), RUNS)
     return play(app, offered, tuners, seed=2, keeps_backlog=keeps_backlog)
 
 
@@ -124,8 +124,8 @@ def _searches(budget: int | None) -> dict[str, Record]:
             app, offered, make_dhalions(app, replace(DHALION_BACKPRESSURE, budget=budget)), noise=0.0
         ),
     }
-    for target in Target:
-        options = Options(target=target, budget_tasks=budget)
+    for target in CapacityTarget:
+        options = DragsterOptions(target=target, budget_tasks=budget)
         result[target.value] = play(app, offered, make_dragsters(app, options, RUNS), seed=1)
     return result
 

@@ -22,7 +22,7 @@ from benchmarks.papers.dragster.dragster_jobs import (
     yahoo,
 )
 from benchmarks.papers.dragster.dragster_measures import ROWS, SLOT_MIN, Interval, cell, read_published, slots
-from lab.policies.dragster.dragster_options import Options, Target
+from lab.policies.dragster.dragster_options import CapacityTarget, DragsterOptions
 from models.arrays import Floats
 
 RUNS = 10
@@ -125,4 +125,4 @@ def _intervals(app: Application) -> dict[str, Interval]:
 def _play(app: Application, offered: Floats, name: str) -> Record:
     if name == "Dhalion":
         return play(app, offered, make_dhalions(app), noise=0.0)
-    return play(app, offered, make_dragsters(app, Options(target=Target(name)), RUNS), seed=3)
+    return play(app, offered, make_dragsters(app, DragsterOptions(target=CapacityTarget(name)), RUNS), seed=3)

@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.papers.cells import Cell
 from benchmarks.papers.ds2.convergence import Runs
 from benchmarks.papers.ds2.nexmark import QUERIES, SLOTS, job, source_rates
-from lab.simulation.testbed import Testbed, Window
+from lab.simulation.testbed import Testbed, TestbedWindow
 
 START = 12  # the text's example; any start ends within an instance of the same parallelism (Table 4)
 DURATION_S = 300.0
@@ -59,6 +59,6 @@ def cells(indicated: Runs) -> list[Cell]:
     return result
 
 
-def _emitted_share(window: Window, job_row: int, source: int) -> float:
+def _emitted_share(window: TestbedWindow, job_row: int, source: int) -> float:
     """Return what a source emitted of what arrived there."""
     return float(window.in_per_s[job_row, source] / window.target_per_s[job_row, source])

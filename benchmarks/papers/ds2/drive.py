@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.papers.seen import nothing_learnt, situation_after
 from lab.simulation.spec import JobSpec
-from lab.simulation.testbed import Testbed, Window
+from lab.simulation.testbed import Testbed, TestbedWindow
 from models.arrays import Floats, Ints
 from models.policies.protocol import Policy
 
@@ -48,12 +48,12 @@ class Driver:
         window_s: float,
         redeploy_s: Sequence[float],
         step_s: float = 1.0,
-        as_measured: Callable[[Window], Window] | None = None,
+        as_measured: Callable[[TestbedWindow], TestbedWindow] | None = None,
     ) -> None:
         self.testbed = Testbed(specs, parallelism, step_s=step_s, has_buffers=False)
         self.actions: list[list[Action]] = [[] for _ in specs]
         self.memories = [policy.first_memory() for _ in specs]
-        self.windows: list[Window] = []
+        self.windows: list[TestbedWindow] = []
         self._specs = specs
         self._policy, self._window_s, self._redeploy_s = policy, window_s, redeploy_s
         self._as_measured = as_measured
@@ -73,7 +73,7 @@ class Driver:
         """Return (O,) what a job runs with."""
         return tuple(self.testbed.state.parallelism[job, : len(self._specs[job].operators)].tolist())
 
-    def _decide(self, job: int, window: Window, rate_per_s: Floats) -> None:
+    def _decide(self, job: int, window: TestbedWindow, rate_per_s: Floats) -> None:
         spec, running = self._specs[job], self.parallelism(job)
         at_s = round(self.testbed.time_s)
         situation = situation_after(

@@ -20,7 +20,7 @@ from benchmarks.papers.ds2.ds2_published import AS_PUBLISHED, PUBLISHED
 from lab.policies.dhalion.dhalion_policy import Dhalion
 from lab.policies.ds2.ds2_policy import Ds2
 from lab.simulation.spec import JobSpec, OperatorSpec
-from lab.simulation.testbed import Window
+from lab.simulation.testbed import TestbedWindow
 from models.policies.protocol import Policy
 
 MINUTE_S = 60.0
@@ -64,7 +64,7 @@ def run_skewed(share: float) -> Driver:
     hottest = share + (1.0 - share) / instances
     spec = word_count("skewed", (COUNT_PER_S / hottest).tolist())
 
-    def as_measured(window: Window) -> Window:
+    def as_measured(window: TestbedWindow) -> TestbedWindow:
         """Report what each instance would: it works at its own rate, and the others are idle more often."""
         # Eq. 5 of DS2 sums the instances' rates over useful time, which skew does not change.
         true_per_s = window.true_in_per_s.copy()

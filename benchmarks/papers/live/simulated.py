@@ -19,7 +19,7 @@ from benchmarks.papers.live.experiment import (
     find_step,
 )
 from lab.local_flink.load import ENRICH
-from lab.simulation.testbed import Testbed, Window, observations
+from lab.simulation.testbed import Testbed, TestbedWindow, observations
 
 _NOISE = 0.02
 
@@ -29,7 +29,7 @@ def run_simulated(paper: PaperPolicy, seed: int = 0) -> Trial:
     spec = describe_job(paper.paper)
     graph, width = spec.graph(), len(spec.operators)
     testbed = Testbed([spec], np.ones((1, width), np.int64), seed=seed, measurement_noise=_NOISE, has_buffers=False)
-    trial, windows = Trial(), list[Window]()
+    trial, windows = Trial(), list[TestbedWindow]()
     decider = Decider(paper, graph, trial)
     for end_s in range(WINDOW_S, TOTAL_S + 1, WINDOW_S):
         step = find_step(end_s - WINDOW_S)

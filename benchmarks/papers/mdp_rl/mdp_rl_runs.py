@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.papers.mdp_rl.pipeline import K_MAX, Year, judge, responses_s, utilisations
 from lab.policies.mdp_rl.bellman import solve
-from lab.policies.mdp_rl.learner import CENTRALISED_SWEEPS, DECENTRALISED_SWEEPS, Learner, Sweeps
+from lab.policies.mdp_rl.learner import CENTRALISED_SWEEPS, DECENTRALISED_SWEEPS, AgentLearner, Sweeps
 from lab.policies.mdp_rl.mdp_rl_options import DISCOUNT, PAPER, PAPER_WEIGHTS, LearningOptions
 from lab.policies.mdp_rl.space import Configurations
 from models.arrays import Floats, Ints
@@ -51,7 +51,7 @@ def run_centralised(
     space = Configurations((K_MAX,) * operators)
     violated = violations(level_count, operators, objective_s)
     axes = tuple(range(1, operators + 1))
-    agent = Learner(
+    agent = AgentLearner(
         (level_count, *space.limits),
         axes,
         space.shares(),
@@ -96,7 +96,7 @@ def run_decentralised(
     violated = (busy > np.repeat(targets, operators)).astype(float)
     shares = np.arange(1, K_MAX + 1)[:, None] / K_MAX
     shape = (level_count, K_MAX, agents)
-    agent = Learner(shape, (1,), shares, violated, knows_response=knows_utilisation, sweeps=sweeps)
+    agent = AgentLearner(shape, (1,), shares, violated, knows_response=knows_utilisation, sweeps=sweeps)
     column = np.arange(agents)
     # (actions, K, M) flat positions: stay, down, up; at a bound the action is that of staying
     rows = np.clip(np.arange(K_MAX) + np.array([0, -1, 1])[:, None], 0, K_MAX - 1)

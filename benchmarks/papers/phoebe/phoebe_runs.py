@@ -19,7 +19,7 @@ from lab.policies.phoebe.twres import Twres
 from lab.profiling.rows import Profile
 from lab.simulation.end_to_end import with_latency
 from lab.simulation.randomness import job_generator
-from lab.simulation.testbed import Testbed, Window
+from lab.simulation.testbed import Testbed, TestbedWindow
 from models.arrays import Floats, Ints
 from models.policies.protocol import Policy, Situation
 
@@ -133,7 +133,7 @@ class Bench:
         self._situations = Situations(specs[0])
         self._policies = [system.make(profiles[number]) if system.make else None for system, number in self._jobs]
         self._memories: list[Any] = [policy.first_memory() if policy else None for policy in self._policies]
-        self._windows: list[Window] = []
+        self._windows: list[TestbedWindow] = []
         self._changes = np.zeros(len(self._jobs), np.int64)
 
     def run(self, progress: Callable[[str], None], duration_s: int = phoebe_setup.DURATION_S) -> Runs:

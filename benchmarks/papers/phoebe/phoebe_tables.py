@@ -18,7 +18,7 @@ from benchmarks.papers.phoebe import phoebe_measures, phoebe_plots, phoebe_setup
 from benchmarks.papers.phoebe.phoebe_runs import ALGORITHM_1, LOOSER, PROTOTYPE, SYSTEMS, Bench, Runs
 from benchmarks.papers.phoebe.phoebe_setup import Experiment
 from include.utc import DAY_S
-from lab.policies.phoebe.capacity_profile import Capacity, LatencyClasses
+from lab.policies.phoebe.capacity_profile import CapacityRegression, LatencyClasses
 from lab.policies.phoebe.twres import SustainableThroughput
 from lab.profiling.profiling import ProfilingOptions, profile, worker_seconds
 from lab.profiling.rows import Profile
@@ -83,7 +83,7 @@ def _profile_cells(reference: dict[str, Any]) -> list[Cell]:
     workers = [float(row["scaleOut"]) for row in backlog]
     capacity = [float(row["avgThr"]) for row in backlog]
     latency = np.array([float(row["avgLat"]) for row in rows if row["isBckPres"] != _UNDER_BACKLOG])
-    ridge, nnls = Capacity.fit(workers, capacity), SustainableThroughput.fit(workers, capacity)
+    ridge, nnls = CapacityRegression.fit(workers, capacity), SustainableThroughput.fit(workers, capacity)
     abnormal = int(LatencyClasses.fit(latency).classify(latency).sum())
     result = {
         "ridge_slope_per_s": ridge.slope_per_s,

@@ -11,7 +11,7 @@ from benchmarks.papers.phoebe import phoebe_setup
 from include.settings import Planner
 from lab.policies.phoebe.forecast import MultistepForecast
 from lab.simulation.spec import JobSpec
-from lab.simulation.testbed import Window, observations
+from lab.simulation.testbed import TestbedWindow, observations
 from models.arrays import Floats
 from models.bundle.job_models import JobModels, LatencyModel, RecoveryModel
 from models.policies.job_snapshot import Snapshot
@@ -64,7 +64,7 @@ class Situations:
         self._models = JobModels({}, {"pipeline": 1.0}, recovery, LatencyModel(np.zeros(0), np.zeros(0)))
         self._options = Planner()
 
-    def at(self, at: int, job: int, workers: int, windows: Sequence[Window], ahead_per_s: Floats) -> Situation:
+    def at(self, at: int, job: int, workers: int, windows: Sequence[TestbedWindow], ahead_per_s: Floats) -> Situation:
         """Return what one job's controller sees at a second."""
         paths = np.broadcast_to(ahead_per_s, (len(LEVELS), len(ahead_per_s)))
         snapshot = Snapshot(

@@ -7,7 +7,7 @@ import numpy as np
 from lab.replay.conditions import Conditions
 from lab.replay.engine import Engine, EngineSetting
 from lab.replay.random_draws import RandomDraws
-from lab.replay.scores import Ledger, compute_score
+from lab.replay.scores import WindowCosts, compute_score
 from lab.replay.workload import Workload, find_limits, find_sufficient
 from models.arrays import Ints
 
@@ -38,7 +38,7 @@ def find_best_constant(workload: Workload, conditions: Conditions) -> Ints:
     setting = EngineSetting(workload, cadence, conditions.disturbances, draws, prices.lag_target_s)
     engine = Engine(setting, np.zeros(len(constants), np.int64), constants[-1])
     engine.rows.parallelism[:] = constants
-    ledger = Ledger.empty(windows, len(constants))
+    ledger = WindowCosts.empty(windows, len(constants))
     for window in range(windows):
         ledger.enter(window, engine.advance())
     costs = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from lab.policies.planner.planner_policy import Planner
+from lab.policies.planner.planner_policy import PlannerPolicy
 from lab.replay.ablations import PLANNER
 from lab.replay.hosted_driver import HostedDriver
 
@@ -16,4 +16,4 @@ def drive_without_plans(changed: Mapping[str, object]) -> HostedDriver:
     Args:
         changed: settings of the planner that are other than the run's.
     """
-    return replace(HostedDriver.of(PLANNER, Planner(), changed), makes_plans=False)
+    return replace(HostedDriver.of(PLANNER, PlannerPolicy(), changed), makes_plans=False)

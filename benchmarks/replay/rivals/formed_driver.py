@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.replay.rivals.fall_delay import FallDelay, delay_fall
 from benchmarks.replay.rivals.rival_options import CandidateForm
-from lab.replay.drivers import Driver
+from lab.replay.drivers import PolicyDriver
 from lab.replay.tick_snapshot import TickSnapshot
 from models.policies.observations import Observations
 from models.policies.protocol import History, Policy, Schedule, Situation
@@ -31,7 +31,7 @@ class FormedDriver:
         form: how.
     """
 
-    inner: Driver[Any]
+    inner: PolicyDriver[Any]
     form: CandidateForm
 
     def first_memory(self) -> FormMemory:

@@ -14,7 +14,7 @@ from benchmarks.replay.rivals.cpu_steps import CpuSteps
 from benchmarks.replay.rivals.predictive_scaling import PredictiveScaling
 from benchmarks.replay.rivals.rival_options import CpuStepsOptions, PredictiveScalingOptions, WeeklyScheduleOptions
 from benchmarks.replay.rivals.weekly_schedule import WeeklySchedule
-from lab.replay.drivers import Driver
+from lab.replay.drivers import PolicyDriver
 
 BEST_CONSTANT = "best_constant"
 CONTROLLER_ALONE = "controller_alone"
@@ -32,7 +32,7 @@ class RivalEntry:
         title: for people.
     """
 
-    make: Callable[[Any], Driver[Any]]
+    make: Callable[[Any], PolicyDriver[Any]]
     options: Any
     title: str
 
@@ -51,7 +51,7 @@ def list_rivals() -> tuple[str, ...]:
     return (CONTROLLER_ALONE, *RIVALS, BEST_CONSTANT)
 
 
-def build_rival(name: str, parameters: Mapping[str, object]) -> Driver[Any]:
+def build_rival(name: str, parameters: Mapping[str, object]) -> PolicyDriver[Any]:
     """Return a rival's driver.
 
     Raises:

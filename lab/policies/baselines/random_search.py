@@ -28,7 +28,7 @@ def search_order(seed: int, operator: str, bound: int) -> Ints:
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class SearchMemory:
     """Memory of a job.
 
     Attributes:
@@ -55,11 +55,11 @@ class RandomSearch:
     def __init__(self, options: RandomSearchOptions | None = None) -> None:
         self._options = options or RandomSearchOptions()
 
-    def first_memory(self) -> Search:
+    def first_memory(self) -> SearchMemory:
         """Return the memory of a job that was never decided on."""
-        return Search()
+        return SearchMemory()
 
-    def decide(self, situation: Situation, memory: Search) -> tuple[Schedule, Search]:
+    def decide(self, situation: Situation, memory: SearchMemory) -> tuple[Schedule, SearchMemory]:
         """Return the next random configuration, or none when the running one fits.
 
         Raises:

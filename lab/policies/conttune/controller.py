@@ -8,7 +8,7 @@ from enum import StrEnum
 from lab.policies.tuning_thresholds import Thresholds
 
 
-class Provision(StrEnum):
+class ProvisionState(StrEnum):
     """State of a job."""
 
     UNDER = "under-provisioned"
@@ -16,7 +16,7 @@ class Provision(StrEnum):
     BALANCED = "balanced"
 
 
-def provision(backpressured: float, cpu_usage: float, thresholds: Thresholds) -> Provision:
+def provision(backpressured: float, cpu_usage: float, thresholds: Thresholds) -> ProvisionState:
     """Return the state of a job.
 
     Backpressure without CPU stress (skew, lack of memory) is neither state: more parallelism would not help.
@@ -28,10 +28,10 @@ def provision(backpressured: float, cpu_usage: float, thresholds: Thresholds) ->
     """
     held = backpressured >= thresholds.backpressure
     if held and cpu_usage > thresholds.core_max:
-        return Provision.UNDER
+        return ProvisionState.UNDER
     if not held and cpu_usage < thresholds.core_min:
-        return Provision.OVER
-    return Provision.BALANCED
+        return ProvisionState.OVER
+    return ProvisionState.BALANCED
 
 
 def is_worth_restart(current: Mapping[str, int], wanted: Mapping[str, int], decision: float) -> bool:

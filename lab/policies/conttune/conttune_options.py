@@ -14,7 +14,7 @@ from models.policies.tuning import KEEP
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ContTuneOptions:
     """Settings."""
 
     alpha: Annotated[

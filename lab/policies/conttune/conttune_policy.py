@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lab.policies.conttune.conttune_options import Options
-from lab.policies.conttune.tuning_loop import Memory, Step, advance
+from lab.policies.conttune.conttune_options import ContTuneOptions
+from lab.policies.conttune.tuning_loop import TuningMemory, TuningStep, advance
 from lab.policies.described_changes import describe_changes
 from lab.policies.tuning.tuning_options import Acquisition
 from models.policies.immediate_change import hold, rescale_now
@@ -31,15 +31,15 @@ class TuningPolicy:
         name: of the system, for reasons.
     """
 
-    def __init__(self, options: Options, name: str) -> None:
+    def __init__(self, options: ContTuneOptions, name: str) -> None:
         self.options = options
         self._name = name
 
-    def first_memory(self) -> Memory:
+    def first_memory(self) -> TuningMemory:
         """Return the memory of a job that was never decided on."""
-        return Memory()
+        return TuningMemory()
 
-    def decide(self, situation: Situation, memory: Memory) -> tuple[Schedule, Memory]:
+    def decide(self, situation: Situation, memory: TuningMemory) -> tuple[Schedule, TuningMemory]:
         """Return the next step of the tuning, and the memory with what was learned from the new windows.
 
         Raises:
@@ -53,7 +53,7 @@ class TuningPolicy:
             return hold(situation, f"{self._name} {_WHY[step.outcome]}."), memory
         return rescale_now(situation, step.parallelism, self._sentence(situation, step)), memory
 
-    def _sentence(self, situation: Situation, step: Step) -> str:
+    def _sentence(self, situation: Situation, step: TuningStep) -> str:
         changes = describe_changes(situation, step.parallelism or {})
         if step.outcome == "big":
             return f"{self._name}'s Big phase ends the backpressure first: {changes}."
@@ -63,19 +63,19 @@ class TuningPolicy:
 class ContTune(TuningPolicy):
     """ContTune with the known region of its main results, radius 3."""
 
-    def __init__(self, options: Options | None = None) -> None:
-        super().__init__(options or Options(), "ContTune")
+    def __init__(self, options: ContTuneOptions | None = None) -> None:
+        super().__init__(options or ContTuneOptions(), "ContTune")
 
 
 class ContTuneAlpha0(TuningPolicy):
     """ContTune that uses its model at observed parallelisms only: DS2 with a cache."""
 
-    def __init__(self, options: Options | None = None) -> None:
-        super().__init__(options or Options(alpha=0), "ContTune with alpha 0")
+    def __init__(self, options: ContTuneOptions | None = None) -> None:
+        super().__init__(options or ContTuneOptions(alpha=0), "ContTune with alpha 0")
 
 
 class BigDs2(TuningPolicy):
     """Big+DS2, a baseline of ContTune: the Big phase of every tuning, then DS2's linear rule until it settles."""
 
-    def __init__(self, options: Options | None = None) -> None:
-        super().__init__(options or Options(acquisition=Acquisition.LINEAR, always_big=True), "Big+DS2")
+    def __init__(self, options: ContTuneOptions | None = None) -> None:
+        super().__init__(options or ContTuneOptions(acquisition=Acquisition.LINEAR, always_big=True), "Big+DS2")

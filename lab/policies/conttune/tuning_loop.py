@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from include.domain.graph import JobGraph
-from lab.policies.conttune.controller import Provision, is_worth_restart, provision
-from lab.policies.conttune.conttune_options import Options
+from lab.policies.conttune.controller import ProvisionState, is_worth_restart, provision
+from lab.policies.conttune.conttune_options import ContTuneOptions
 from lab.policies.delayed_fall import Recent, delay_fall
 from lab.policies.tuning.small import OperatorProblem, propose
 from models.policies.observations import Observations
@@ -22,7 +22,7 @@ Outcome = Literal["big", "small", "no window", "balanced", "settled", "gate", "l
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class TuningMemory:
     """Memory of a job.
 
     Attributes:
@@ -45,7 +45,7 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TuningStep:
     """The decision of one step.
 
     Attributes:
@@ -60,14 +60,14 @@ class Step:
 
 
 def advance(
-    options: Options,
+    options: ContTuneOptions,
     graph: JobGraph,
     observations: Observations,
     running: Mapping[str, int],
     *,
     limits: Mapping[str, int],
-    memory: Memory,
-) -> tuple[Step, Memory]:
+    memory: TuningMemory,
+) -> tuple[TuningStep, TuningMemory]:
     """Return the step after the latest windows, and the memory after it: at most one reconfiguration.
 
     Args:
@@ -79,7 +79,7 @@ def advance(
         memory: of the job.
     """
     if _is_early(options, observations, memory):
-        return Step("no window"), memory
+        return TuningStep("no window"), memory
     fresh = select_new_windows(observations, memory.seen_until_s)
     histories = learn_histories(memory.histories, graph, fresh, options.keep)
     p_max = max(memory.p_max, largest(histories.values()), *running.values())
@@ -96,12 +96,12 @@ def advance(
         at_least_per_s=_at_least_per_s(memory),
     )
     if reading is None:
-        return Step("no window"), known
+        return TuningStep("no window"), known
     step, after = _tune(options, reading, running, limits, known)
     return _delay(options, step, running, after)
 
 
-def _is_early(options: Options, observations: Observations, memory: Memory) -> bool:
+def _is_early(options: ContTuneOptions, observations: Observations, memory: TuningMemory) -> bool:
     """Whether the interval since the last decision is not over; its windows are read when it is."""
     if memory.seen_until_s is None or not len(observations):
         return False
@@ -110,21 +110,27 @@ def _is_early(options: Options, observations: Observations, memory: Memory) -> b
 
 
 def _tune(
-    options: Options, reading: MeanMetrics, running: Mapping[str, int], limits: Mapping[str, int], known: Memory
-) -> tuple[Step, Memory]:
+    options: ContTuneOptions,
+    reading: MeanMetrics,
+    running: Mapping[str, int],
+    limits: Mapping[str, int],
+    known: TuningMemory,
+) -> tuple[TuningStep, TuningMemory]:
     state = _state(options, reading)
-    if state is Provision.BALANCED and known.phase == "idle":
-        return Step("balanced"), known
+    if state is ProvisionState.BALANCED and known.phase == "idle":
+        return TuningStep("balanced"), known
     # Rates that the Big phase has shown once stay known for the rest of the tuning.
     hidden = not reading.arrivals_known or (options.always_big and known.phase != "small")
-    if state is Provision.UNDER and hidden:
+    if state is ProvisionState.UNDER and hidden:
         if not reading.arrivals_known and _is_catching_up(options, known):
-            return Step("catching up"), known
+            return TuningStep("catching up"), known
         return _big(reading, running, limits, known)
     return _small(options, reading, running, limits, known)
 
 
-def _delay(options: Options, step: Step, running: Mapping[str, int], known: Memory) -> tuple[Step, Memory]:
+def _delay(
+    options: ContTuneOptions, step: TuningStep, running: Mapping[str, int], known: TuningMemory
+) -> tuple[TuningStep, TuningMemory]:
     """Let the falls of a step wait, where the settings say so."""
     if not options.scale_down_delay_s:
         return step, known
@@ -139,18 +145,18 @@ def _delay(options: Options, step: Step, running: Mapping[str, int], known: Memo
     if step.parallelism is None or wanted == dict(step.parallelism):
         return step, after
     if wanted == dict(running):
-        return Step("delayed"), replace(after, phase="idle")
+        return TuningStep("delayed"), replace(after, phase="idle")
     return replace(step, parallelism=wanted), after
 
 
-def _state(options: Options, reading: MeanMetrics) -> Provision:
+def _state(options: ContTuneOptions, reading: MeanMetrics) -> ProvisionState:
     """Return the controller's state of the job.
 
     Deviation: a job whose operators are known to process less than arrives is under-provisioned too; a source that is
     the bottleneck itself shows no backpressure.
     """
     if reading.arrivals_known and reading.short:
-        return Provision.UNDER
+        return ProvisionState.UNDER
     return provision(reading.backpressured, reading.cpu_usage, options.thresholds)
 
 
@@ -170,14 +176,14 @@ def big_step(parallelism: Mapping[str, int], p_max: int, *, limit: int | None = 
     return {name: max(bound, running) for name, running in parallelism.items()}, bound
 
 
-def _at_least_per_s(memory: Memory) -> dict[str, float]:
+def _at_least_per_s(memory: TuningMemory) -> dict[str, float]:
     """Return source -> what arrives there at least, as far as the present tuning knows."""
     if memory.phase == "idle":
         return {}
     return {name: (1.0 + MORE_THAN_EMITTED) * rate for name, rate in memory.held_up_per_s.items()}
 
 
-def _is_catching_up(options: Options, known: Memory) -> bool:
+def _is_catching_up(options: ContTuneOptions, known: TuningMemory) -> bool:
     """Whether backpressure may come from the restart of the last Small phase.
 
     Deviation: the paper knows the rates.  Without them the records that came in during a restart look like a higher
@@ -189,28 +195,28 @@ def _is_catching_up(options: Options, known: Memory) -> bool:
 
 
 def _big(
-    reading: MeanMetrics, running: Mapping[str, int], limits: Mapping[str, int], known: Memory
-) -> tuple[Step, Memory]:
+    reading: MeanMetrics, running: Mapping[str, int], limits: Mapping[str, int], known: TuningMemory
+) -> tuple[TuningStep, TuningMemory]:
     """Double what can be tuned back later; an operator whose capacity was never observed keeps its parallelism."""
     tunable = {name: count for name, count in running.items() if known.histories.get(name)}
     if not tunable:
-        return Step("no window"), known
+        return TuningStep("no window"), known
     requested, p_max = big_step(tunable, known.p_max, limit=max(limits.values()))
     wanted = {name: min(count, limits[name]) for name, count in requested.items()}
     if all(wanted[name] <= running[name] for name in wanted):
-        return Step("limit"), replace(known, phase="idle")
+        return TuningStep("limit"), replace(known, phase="idle")
     held_up = known.held_up_per_s if known.phase == "big" else reading.taken_per_s
     after = replace(known, p_max=p_max, phase="big", held_up_per_s={} if reading.arrivals_known else held_up)
-    return Step("big", wanted, known.phase == "idle"), after
+    return TuningStep("big", wanted, known.phase == "idle"), after
 
 
 def _small(
-    options: Options,
+    options: ContTuneOptions,
     reading: MeanMetrics,
     running: Mapping[str, int],
     limits: Mapping[str, int],
-    known: Memory,
-) -> tuple[Step, Memory]:
+    known: TuningMemory,
+) -> tuple[TuningStep, TuningMemory]:
     problems = [
         OperatorProblem(
             history=known.histories[name],
@@ -226,10 +232,10 @@ def _small(
         name: min(suggestion.parallelism, limits[name]) for name, suggestion in zip(running, suggestions, strict=True)
     }
     if wanted == dict(running):
-        return Step("settled"), replace(known, phase="idle")
+        return TuningStep("settled"), replace(known, phase="idle")
     if not is_worth_restart(running, wanted, options.thresholds.decision):
-        return Step("gate"), replace(known, phase="idle")
-    return Step("small", wanted, known.phase == "idle"), replace(known, phase="small", tuned_s=known.seen_until_s)
+        return TuningStep("gate"), replace(known, phase="idle")
+    return TuningStep("small", wanted, known.phase == "idle"), replace(known, phase="small", tuned_s=known.seen_until_s)
 
 
 def largest(histories: Iterable[History]) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 
 from lab.policies.daedalus.capacity_regression import CapacityLine
 from lab.policies.daedalus.load_forecast import weighted_error
-from lab.policies.job_windows import JobWindows
+from lab.policies.job_windows import PolicyWindows
 
 _MAX_LOADS = 288
 
@@ -47,7 +47,7 @@ class DaedalusMemory:
             return replace(self, workers=workers)
         return replace(self, workers=workers, changed_s=now_s if self.asked_s is None else self.asked_s)
 
-    def learn(self, windows: JobWindows) -> DaedalusMemory:
+    def learn(self, windows: PolicyWindows) -> DaedalusMemory:
         """Return the memory after windows that it has not read yet."""
         if not len(windows):
             return self

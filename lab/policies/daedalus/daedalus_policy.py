@@ -9,8 +9,8 @@ import numpy as np
 from lab.policies.daedalus.daedalus_memory import DaedalusMemory
 from lab.policies.daedalus.daedalus_options import DaedalusOptions
 from lab.policies.daedalus.load_forecast import forecast_by_differences, forecast_by_line
-from lab.policies.daedalus.scale_out import Outlook, choose_workers
-from lab.policies.job_windows import JobWindows
+from lab.policies.daedalus.scale_out import ScaleOutOutlook, choose_workers
+from lab.policies.job_windows import PolicyWindows
 from models.policies.immediate_change import hold, rescale_now
 from models.policies.protocol import Schedule, Situation
 
@@ -36,11 +36,11 @@ class Daedalus:
         options, at_s, observations = self._options, situation.as_of_s, situation.observations
         new = observations if memory.read_until_s is None else observations.since(memory.read_until_s)
         running = max(situation.parallelism.values())
-        known = memory.learn(JobWindows.of(situation.graph, new)).meet(running, at_s)
+        known = memory.learn(PolicyWindows.of(situation.graph, new)).meet(running, at_s)
         if not known.lines or not known.load_per_s:
             return hold(situation, "Daedalus knows no capacity yet"), known
         known, ahead = self._forecast(known, observations.window_s)
-        outlook = Outlook((known.load_per_s[-1], *ahead), observations.window_s, known.waiting)
+        outlook = ScaleOutOutlook((known.load_per_s[-1], *ahead), observations.window_s, known.waiting)
         workers = choose_workers(
             known.lines,
             outlook,

@@ -12,7 +12,7 @@ from models.bundle.job_models import RecoveryModel
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class ScaleOutOutlook:
     """What a scale-out is chosen for.
 
     Attributes:
@@ -28,7 +28,7 @@ class Outlook:
 
 def choose_workers(
     lines: Sequence[CapacityLine],
-    outlook: Outlook,
+    outlook: ScaleOutOutlook,
     *,
     running: int,
     slots_max: int,

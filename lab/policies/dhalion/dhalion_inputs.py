@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from include.domain.graph import JobGraph
-from lab.policies.dhalion.rules import Reading
+from lab.policies.dhalion.rules import OperatorMeans
 from lab.policies.undisturbed_windows import NO_LOAD_PER_S, undisturbed_windows
 from models.arrays import Floats, Ints
 from models.policies.observations import Observations
@@ -20,7 +20,7 @@ _BEHIND = 0.01
 
 def readings(
     graph: JobGraph, observations: Observations, running: Mapping[str, int], limits: Ints
-) -> dict[str, Reading]:
+) -> dict[str, OperatorMeans]:
     """Return the readings of every operator except sources, in topological order.
 
     Of operators that are equally far from the sources the name decides, since Flink's replies and a description of the
@@ -45,7 +45,7 @@ def readings(
         if not operator.is_source:
             above = max(float(backpressured[graph.position(name)]) for name in operator.upstream)
             values = float(busy[index]), float(backpressured[index]), above, float(short[index])
-            result[operator.name] = Reading(running[operator.name], int(limits[index]), *values)
+            result[operator.name] = OperatorMeans(running[operator.name], int(limits[index]), *values)
     depths = _depths(graph)
     return {name: result[name] for name in sorted(result, key=lambda name: (depths[name], name))}
 

@@ -23,7 +23,7 @@ class Symptom(StrEnum):
     PENDING = "pending"
 
 
-class Change(StrEnum):
+class ScalingAmount(StrEnum):
     """By how much an operator is scaled: in proportion to the backpressure, or by one instance."""
 
     FACTOR = "factor"
@@ -31,14 +31,14 @@ class Change(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class DhalionOptions:
     """Settings."""
 
     symptom: Annotated[
         Symptom, Field(description="what tells which operator is too slow: backpressure, or pending (its queue grows)")
     ] = Symptom.BACKPRESSURE
-    change: Annotated[Change, Field(description="how much an operator is scaled: factor, or one instance")] = (
-        Change.FACTOR
+    change: Annotated[ScalingAmount, Field(description="how much an operator is scaled: factor, or one instance")] = (
+        ScalingAmount.FACTOR
     )
     backpressured_min: Annotated[
         float,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from lab.policies.delayed_fall import Recent, delay_fall
 from lab.policies.dhalion.dhalion_inputs import readings
-from lab.policies.dhalion.dhalion_options import Options
+from lab.policies.dhalion.dhalion_options import DhalionOptions
 from lab.policies.dhalion.rules import resolve
 from models.policies.immediate_change import hold, rescale_now
 from models.policies.protocol import Schedule, Situation
@@ -14,7 +14,7 @@ from models.scheduling.need import upper_limits
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class DhalionMemory:
     """Memory of one job.
 
     Attributes:
@@ -39,14 +39,14 @@ class Dhalion:
         options: the settings; those of Heron and Flink when not given.
     """
 
-    def __init__(self, options: Options | None = None) -> None:
-        self._options = options or Options()
+    def __init__(self, options: DhalionOptions | None = None) -> None:
+        self._options = options or DhalionOptions()
 
-    def first_memory(self) -> Memory:
+    def first_memory(self) -> DhalionMemory:
         """Return the memory of a job that was never decided on."""
-        return Memory()
+        return DhalionMemory()
 
-    def decide(self, situation: Situation, memory: Memory) -> tuple[Schedule, Memory]:
+    def decide(self, situation: Situation, memory: DhalionMemory) -> tuple[Schedule, DhalionMemory]:
         """Return one operator's change, or none.
 
         Raises:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lab.policies.dhalion.dhalion_options import Change, Options, Symptom
+from lab.policies.dhalion.dhalion_options import DhalionOptions, ScalingAmount, Symptom
 
 # A factor above 10 would follow from one window of almost full backpressure.
 MAX_BACKPRESSURED = 0.9
@@ -19,7 +19,7 @@ _CEIL_SLACK = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class OperatorMeans:
     """One operator, sources apart, in the time since the last action.
 
     Attributes:
@@ -40,7 +40,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class ScalingAction:
     """An action: one operator gets another number of instances."""
 
     operator: str
@@ -48,7 +48,7 @@ class Action:
     cause: str
 
 
-def resolve(options: Options, readings: Mapping[str, Reading]) -> Action | None:
+def resolve(options: DhalionOptions, readings: Mapping[str, OperatorMeans]) -> ScalingAction | None:
     """Return what Dhalion does now; None when the job is healthy or nothing can be done.
 
     Args:
@@ -59,9 +59,13 @@ def resolve(options: Options, readings: Mapping[str, Reading]) -> Action | None:
     if slow is not None:
         name, share = slow
         now = readings[name]
-        wanted = now.instances + 1 if options.change is Change.ONE else scale_up(now.instances, share, options.headroom)
+        wanted = (
+            now.instances + 1
+            if options.change is ScalingAmount.ONE
+            else scale_up(now.instances, share, options.headroom)
+        )
         wanted = min(wanted, now.limit, now.instances + _remaining_budget(options, readings))
-        return Action(name, wanted, f"it holds up {share:.0%} of its input") if wanted > now.instances else None
+        return ScalingAction(name, wanted, f"it holds up {share:.0%} of its input") if wanted > now.instances else None
     idle = {
         name: one.busy for name, one in readings.items() if one.busy < options.idle_utilisation and one.instances > 1
     }
@@ -69,8 +73,8 @@ def resolve(options: Options, readings: Mapping[str, Reading]) -> Action | None:
         return None
     name = min(idle, key=lambda each: idle[each])
     current = readings[name].instances
-    wanted = current - 1 if options.change is Change.ONE else max(1, math.floor(options.shrink * current))
-    return Action(name, wanted, f"it works {idle[name]:.0%} of the time")
+    wanted = current - 1 if options.change is ScalingAmount.ONE else max(1, math.floor(options.shrink * current))
+    return ScalingAction(name, wanted, f"it works {idle[name]:.0%} of the time")
 
 
 def scale_up(instances: int, backpressured: float, headroom: float = 0.0) -> int:
@@ -79,13 +83,13 @@ def scale_up(instances: int, backpressured: float, headroom: float = 0.0) -> int
     return max(instances + 1, math.ceil(instances * (1.0 + share / (1.0 - share)) * (1.0 + headroom) - _CEIL_SLACK))
 
 
-def _has_symptom(options: Options, one: Reading) -> bool:
+def _has_symptom(options: DhalionOptions, one: OperatorMeans) -> bool:
     if options.symptom is Symptom.PENDING:
         return one.short > 0
     return one.backpressured_above >= options.backpressured_min
 
 
-def _bottleneck(options: Options, readings: Mapping[str, Reading]) -> tuple[str, float] | None:
+def _bottleneck(options: DhalionOptions, readings: Mapping[str, OperatorMeans]) -> tuple[str, float] | None:
     """Return the first operator that causes the symptom and the share that it holds up."""
     for name, one in readings.items():
         if not _has_symptom(options, one):
@@ -97,7 +101,7 @@ def _bottleneck(options: Options, readings: Mapping[str, Reading]) -> tuple[str,
     return None
 
 
-def _remaining_budget(options: Options, readings: Mapping[str, Reading]) -> int:
+def _remaining_budget(options: DhalionOptions, readings: Mapping[str, OperatorMeans]) -> int:
     """Return the instances that the budget leaves."""
     used = sum(one.instances for one in readings.values())
     return max(options.budget - used, 0) if options.budget is not None else max(one.limit for one in readings.values())

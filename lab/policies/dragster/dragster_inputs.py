@@ -6,15 +6,17 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from lab.policies.dragster.dragster_memory import Slot
-from lab.policies.dragster.network import Network, demand
+from lab.policies.dragster.dragster_memory import SlotObservations
+from lab.policies.dragster.network import OperatorNetwork, demand
 from lab.policies.undisturbed_windows import undisturbed_windows
 from models.arrays import Ints
 from models.policies.observations import Observations
 from models.policies.window_means import mean_per_operator, source_rates
 
 
-def observe_slot(net: Network, observations: Observations, tasks: Mapping[str, int], limits: Ints) -> Slot:
+def observe_slot(
+    net: OperatorNetwork, observations: Observations, tasks: Mapping[str, int], limits: Ints
+) -> SlotObservations:
     """Return a slot from its windows, those without a rescale when there are any.
 
     Capacities are counted in output units as Eq. 8 has them: the capacity times what the operator would send
@@ -38,7 +40,7 @@ def observe_slot(net: Network, observations: Observations, tasks: Mapping[str, i
         value = float(capacity[net.graph.position(name)]) * per_input[name]
         if np.isfinite(value) and value > 0:
             capacities[name] = value
-    return Slot(
+    return SlotObservations(
         source_per_s=source,
         backlog={name: max(float(last[net.graph.position(name)]), 0.0) for name in source},
         tasks={name: tasks[name] for name in net.tuned},
@@ -47,7 +49,7 @@ def observe_slot(net: Network, observations: Observations, tasks: Mapping[str, i
     )
 
 
-def _output_per_input(net: Network, source_per_s: Mapping[str, float]) -> dict[str, float]:
+def _output_per_input(net: OperatorNetwork, source_per_s: Mapping[str, float]) -> dict[str, float]:
     """Return what each operator sends per record received, at the offered rates (at equal ones when there are none)."""
     rates = source_per_s if any(rate > 0 for rate in source_per_s.values()) else dict.fromkeys(source_per_s, 1.0)
     needed = demand(net, rates)

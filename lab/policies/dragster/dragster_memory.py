@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class CapacitySample:
     """Capacity observed with one number of tasks.
 
     Attributes:
@@ -38,7 +38,7 @@ class OperatorFlow:
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class DragsterMemory:
     """Memory of one job.
 
     Attributes:
@@ -54,12 +54,12 @@ class Memory:
     last_seen_s: float | None = None
     multipliers: Mapping[str, float] = field(default_factory=dict)
     scale_per_s: Mapping[str, float] = field(default_factory=dict)
-    samples: tuple[Sample, ...] = ()
+    samples: tuple[CapacitySample, ...] = ()
     flows: tuple[OperatorFlow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class SlotObservations:
     """Observations of one slot.
 
     Attributes:

@@ -19,14 +19,14 @@ PRIOR_DEVIATION = 0.3
 MULTIPLIER_WEIGHT = 0.1
 
 
-class Target(StrEnum):
+class CapacityTarget(StrEnum):
     """How the upper level sets the capacities to be tracked."""
 
     SADDLE = "saddle"
     GRADIENT = "gradient"
 
 
-class Form(StrEnum):
+class ThroughputForm(StrEnum):
     """Form of the throughput functions that are learnt where none is given, Eq. 2a and 2c."""
 
     LINEAR = "linear"
@@ -41,12 +41,12 @@ class Bonus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class DragsterOptions:
     """Settings."""
 
     target: Annotated[
-        Target, Field(description="upper level: saddle (online saddle point, Eq. 14) or gradient (Eq. 16)")
-    ] = Target.SADDLE
+        CapacityTarget, Field(description="upper level: saddle (online saddle point, Eq. 14) or gradient (Eq. 16)")
+    ] = CapacityTarget.SADDLE
     slot_s: Annotated[
         float, Field(gt=0, le=DAY_S, description="s; length of a slot, within which a source's backlog is worked off")
     ] = 600.0
@@ -97,8 +97,9 @@ class Options:
         ),
     ] = ()
     throughput: Annotated[
-        Form, Field(description="h: form of the throughput functions that are learnt: linear (Eq. 2a) or tanh (Eq. 2c)")
-    ] = Form.LINEAR
+        ThroughputForm,
+        Field(description="h: form of the throughput functions that are learnt: linear (Eq. 2a) or tanh (Eq. 2c)"),
+    ] = ThroughputForm.LINEAR
     flows_max: Annotated[
         int, Field(ge=1, le=10_000, description="slots, the newest of each operator, that its h is learnt from")
     ] = 50

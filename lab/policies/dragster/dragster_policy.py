@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lab.policies.dragster.dragster_inputs import observe_slot
-from lab.policies.dragster.dragster_memory import Memory
-from lab.policies.dragster.dragster_options import Options, Target
+from lab.policies.dragster.dragster_memory import DragsterMemory
+from lab.policies.dragster.dragster_options import CapacityTarget, DragsterOptions
 from lab.policies.dragster.dragster_slot import advance
 from lab.policies.dragster.given_network import MisfitError, apply_given
 from lab.policies.dragster.throughput_learning import learn_network, measure_flows, remember_flows
@@ -30,14 +30,14 @@ class Dragster:
         options: the settings.
     """
 
-    def __init__(self, options: Options | None = None) -> None:
-        self._options = options or Options()
+    def __init__(self, options: DragsterOptions | None = None) -> None:
+        self._options = options or DragsterOptions()
 
-    def first_memory(self) -> Memory:
+    def first_memory(self) -> DragsterMemory:
         """Return the memory of a job that was never decided on."""
-        return Memory()
+        return DragsterMemory()
 
-    def decide(self, situation: Situation, memory: Memory) -> tuple[Schedule, Memory]:
+    def decide(self, situation: Situation, memory: DragsterMemory) -> tuple[Schedule, DragsterMemory]:
         """Return the next slot's configuration.
 
         Raises:
@@ -68,5 +68,5 @@ class Dragster:
     def _reason(self, wanted: dict[str, int], tasks: object, slot: int) -> str:
         if wanted == tasks:
             return f"Dragster keeps the configuration in slot {slot}: it tracks the capacity that the load asks for."
-        how = "saddle point" if self._options.target is Target.SADDLE else "gradient"
+        how = "saddle point" if self._options.target is CapacityTarget.SADDLE else "gradient"
         return f"Dragster's {how} needs another capacity, or tries a new parallelism, in slot {slot}."

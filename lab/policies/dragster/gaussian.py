@@ -36,7 +36,7 @@ class Kernel:
 
 
 @dataclass(frozen=True, slots=True)
-class Samples:
+class NormalisedSamples:
     """Normalised capacities of one operator; several with the same number of tasks may be given as their mean.
 
     Attributes:
@@ -69,7 +69,7 @@ class Posterior:
     deviation: Floats
 
 
-def posterior(kernel: Kernel, tasks: npt.ArrayLike, samples: Samples, *, slope: float = 0.0) -> Posterior:
+def posterior(kernel: Kernel, tasks: npt.ArrayLike, samples: NormalisedSamples, *, slope: float = 0.0) -> Posterior:
     """Return the posterior of Eq. 17, about a prior mean slope * x.
 
     Deviation: Eq. 17 has a prior mean of zero (``slope`` 0), under which every number of tasks far from those tried is

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from lab.policies.dragster.network import SINK, Network
+from lab.policies.dragster.network import SINK, OperatorNetwork
 from lab.policies.dragster.throughput import Linear, Minimum, Tanh, ThroughputFunction
 from lab.policies.dragster.throughput_settings import GivenForm, GivenSplit, GivenThroughput
 
@@ -14,7 +14,7 @@ class MisfitError(ValueError):
     """Something given names what the job does not have; the message is one sentence."""
 
 
-def apply_given(net: Network, h: Sequence[GivenThroughput], alpha: Sequence[GivenSplit]) -> Network:
+def apply_given(net: OperatorNetwork, h: Sequence[GivenThroughput], alpha: Sequence[GivenSplit]) -> OperatorNetwork:
     """Return the network with what is given; edges of which nothing is given stay as they are.
 
     Args:
@@ -50,7 +50,7 @@ def _function(given: GivenThroughput, predecessors: Sequence[str]) -> Throughput
     return Minimum(weights) if given.form is GivenForm.MIN else Linear(weights)
 
 
-def _successors(net: Network, what: str, name: str) -> tuple[str, ...]:
+def _successors(net: OperatorNetwork, what: str, name: str) -> tuple[str, ...]:
     if name not in net.tuned:
         why = "a source, which has none" if name in net.graph.sources else "no operator of the job"
         raise MisfitError(f"{what} is given for {name!r}, {why}; operators that have one: {_names(net.tuned)}.")

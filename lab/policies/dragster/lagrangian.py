@@ -10,14 +10,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lab.policies.dragster.network import Network, Rates, demand, flow
+from lab.policies.dragster.network import OperatorNetwork, Rates, demand, flow
 
 # Capacity is moved by this share of its scale to see what it does to L.
 _STEP = 1e-5
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class SaddlePointProblem:
     """OPT1 in one slot.
 
     Attributes:
@@ -26,7 +26,7 @@ class Problem:
         scale_per_s: operator -> normalisation, positive.
     """
 
-    net: Network
+    net: OperatorNetwork
     source_per_s: Rates
     scale_per_s: Rates
 
@@ -71,7 +71,7 @@ def multipliers_after(before: Mapping[str, float], excess: Mapping[str, float], 
 
 
 def saddle_targets(
-    problem: Problem, multipliers: Mapping[str, float], ceiling_per_s: Rates, weight: float
+    problem: SaddlePointProblem, multipliers: Mapping[str, float], ceiling_per_s: Rates, weight: float
 ) -> dict[str, float]:
     """Return the capacities of the online saddle point, Eq. 14, records/s: the demand, and more by each lambda_i.
 
@@ -96,7 +96,7 @@ def saddle_targets(
 
 
 def gradient_targets(
-    problem: Problem,
+    problem: SaddlePointProblem,
     capacity_per_s: Rates,
     multipliers: Mapping[str, float],
     wanted_per_s: Rates,

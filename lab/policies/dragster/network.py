@@ -20,7 +20,7 @@ Rates = Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
+class OperatorNetwork:
     """A job graph with its throughput functions.
 
     Attributes:
@@ -48,7 +48,7 @@ class Network:
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
+class SlotFlow:
     """Flows in a slot, records/s.
 
     Attributes:
@@ -64,7 +64,7 @@ class Flow:
     over: Mapping[Edge, float] = field(default_factory=dict)
 
 
-def network(graph: JobGraph, functions: Mapping[str, ThroughputFunction]) -> Network:
+def network(graph: JobGraph, functions: Mapping[str, ThroughputFunction]) -> OperatorNetwork:
     """Return a network in which an operator treats all its successors alike.
 
     Args:
@@ -72,16 +72,16 @@ def network(graph: JobGraph, functions: Mapping[str, ThroughputFunction]) -> Net
         functions: operator -> h towards each of its successors; k = 1 for one that is not named.
     """
     edges, split = {}, {}
-    plain = Network(graph, {}, {})
+    plain = OperatorNetwork(graph, {}, {})
     for name in plain.tuned:
         below = plain.successors(name)
         for successor in below:
             edges[name, successor] = functions.get(name, Linear())
             split[name, successor] = 1.0 / len(below)
-    return Network(graph, edges, split)
+    return OperatorNetwork(graph, edges, split)
 
 
-def flow(net: Network, source_per_s: Rates, capacity_per_s: Rates) -> Flow:
+def flow(net: OperatorNetwork, source_per_s: Rates, capacity_per_s: Rates) -> SlotFlow:
     """Return what flows, by applying Eq. 4 operator after operator.
 
     Args:
@@ -104,9 +104,9 @@ def flow(net: Network, source_per_s: Rates, capacity_per_s: Rates) -> Flow:
         sent |= {(name, successor): value for successor, value in passed.items()}
         offered_by[name], sent_by[name] = sum(offered.values()), sum(passed.values())
     sink = sum(value for (_, successor), value in sent.items() if successor == SINK)
-    return Flow(offered_by, sent_by, sink, sent)
+    return SlotFlow(offered_by, sent_by, sink, sent)
 
 
-def demand(net: Network, source_per_s: Rates) -> Flow:
+def demand(net: OperatorNetwork, source_per_s: Rates) -> SlotFlow:
     """Return what would flow if no operator limited: the capacity that each one needs is its ``offered``."""
     return flow(net, source_per_s, {})

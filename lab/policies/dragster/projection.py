@@ -6,13 +6,15 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from lab.policies.dragster.network import Network, Rates, demand
+from lab.policies.dragster.network import OperatorNetwork, Rates, demand
 from models.arrays import Floats
 
 _BISECTIONS = 40
 
 
-def project(net: Network, source_per_s: Rates, capacity_per_s: Mapping[str, Floats], budget: int) -> dict[str, int]:
+def project(
+    net: OperatorNetwork, source_per_s: Rates, capacity_per_s: Mapping[str, Floats], budget: int
+) -> dict[str, int]:
     """Return the tasks that send the largest share of the source rates through the job within a budget.
 
     Deviation: the paper does not say how integers are projected, and the sum of -|mu - y| is indifferent to balance: it
@@ -45,7 +47,7 @@ def project(net: Network, source_per_s: Rates, capacity_per_s: Mapping[str, Floa
     return best
 
 
-def _tasks(net: Network, source_per_s: Rates, capacity: Mapping[str, Floats], share: float) -> dict[str, int]:
+def _tasks(net: OperatorNetwork, source_per_s: Rates, capacity: Mapping[str, Floats], share: float) -> dict[str, int]:
     """Return the fewest tasks whose capacity passes on a share of the source rates; empty when there are none."""
     needed = demand(net, {name: share * rate for name, rate in source_per_s.items()}).offered
     enough = {name: np.flatnonzero(values >= needed[name]) for name, values in capacity.items()}

@@ -13,8 +13,8 @@ from scipy.optimize import least_squares
 
 from include.domain.graph import JobGraph
 from lab.policies.dragster.dragster_memory import OperatorFlow
-from lab.policies.dragster.dragster_options import Form
-from lab.policies.dragster.network import SINK, Edge, Network, network
+from lab.policies.dragster.dragster_options import ThroughputForm
+from lab.policies.dragster.network import SINK, Edge, OperatorNetwork, network
 from lab.policies.dragster.throughput import Linear, Share, Tanh, ThroughputFunction
 from lab.policies.undisturbed_windows import NO_LOAD_PER_S, undisturbed_windows
 from models.arrays import Floats
@@ -52,10 +52,10 @@ def remember_flows(
 def learn_network(
     graph: JobGraph,
     flows: Iterable[OperatorFlow],
-    form: Form,
+    form: ThroughputForm,
     selectivity: Mapping[str, float],
     edge_ratios: Mapping[Edge, float],
-) -> Network:
+) -> OperatorNetwork:
     """Return a network of learnt functions.
 
     Deviation: Flink counts what an operator took from all its inputs together, so one weight is learnt for all of them;
@@ -81,8 +81,8 @@ def learn_network(
 
 
 def _divide_outputs(
-    net: Network, flows: Mapping[str, Sequence[OperatorFlow]], edge_ratios: Mapping[Edge, float]
-) -> Network:
+    net: OperatorNetwork, flows: Mapping[str, Sequence[OperatorFlow]], edge_ratios: Mapping[Edge, float]
+) -> OperatorNetwork:
     """Return the network with each operator's output divided over its edges as measured."""
     functions, split = dict(net.functions), dict(net.split)
     for name in net.tuned:
@@ -97,10 +97,10 @@ def _divide_outputs(
             split[edge] = ratio / sum(ratios)
     sources = set(net.graph.sources)
     of_sources = {edge: ratio for edge, ratio in edge_ratios.items() if edge[0] in sources and np.isfinite(ratio)}
-    return Network(net.graph, functions, split, of_sources)
+    return OperatorNetwork(net.graph, functions, split, of_sources)
 
 
-def fit_throughput(flows: Sequence[OperatorFlow], form: Form, selectivity: float = 1.0) -> ThroughputFunction:
+def fit_throughput(flows: Sequence[OperatorFlow], form: ThroughputForm, selectivity: float = 1.0) -> ThroughputFunction:
     """Return h by least squares.
 
     Args:
@@ -113,7 +113,7 @@ def fit_throughput(flows: Sequence[OperatorFlow], form: Form, selectivity: float
     received = np.array([flow.received_per_s for flow in flows])
     sent = np.array([flow.sent_per_s for flow in flows])
     slope = float((received * sent).sum() / (received**2).sum())
-    if form is Form.LINEAR or len(np.unique(received)) < _LEAST_FLOWS:
+    if form is ThroughputForm.LINEAR or len(np.unique(received)) < _LEAST_FLOWS:
         return Linear((slope,))
     return _fit_tanh(received, sent, slope)
 

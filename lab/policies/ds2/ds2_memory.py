@@ -9,7 +9,7 @@ from lab.policies.delayed_fall import Recent
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class PendingAction:
     """A reconfiguration whose effect is not judged yet.
 
     Attributes:
@@ -42,7 +42,7 @@ class ManagerState:
     last_call_s: float | None = None
     intervals: int = 0
     decisions: tuple[Mapping[str, int], ...] = ()
-    action: Action | None = None
+    action: PendingAction | None = None
     rejected: tuple[Mapping[str, int], ...] = ()
     fruitless: int = 0
     target_per_s: float | None = None

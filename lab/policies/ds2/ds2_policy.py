@@ -14,7 +14,7 @@ from lab.policies.described_changes import describe_changes
 from lab.policies.ds2.ds2_memory import ManagerState
 from lab.policies.ds2.ds2_options import ManagerOptions
 from lab.policies.ds2.optimum import OperatorRates
-from lab.policies.ds2.scaling_manager import Interval, Step, advance
+from lab.policies.ds2.scaling_manager import ManagerDecision, PolicyInterval, advance
 from models.arrays import Ints
 from models.policies.immediate_change import hold, rescale_now
 from models.policies.observations import MEASURES, Observations
@@ -72,7 +72,7 @@ class Ds2:
         ceiling = dict(
             zip(situation.graph.names, upper_limits(situation.graph, situation.slots_max).tolist(), strict=True)
         )
-        step = Step("between intervals")
+        step = ManagerDecision("between intervals")
         intervals = _divide(fresh, memory.last_call_s, options.policy_interval_s)
         for number, windows in enumerate(intervals):
             interval = interval_of(situation.graph, _average(windows), 0, situation.parallelism)
@@ -83,7 +83,7 @@ class Ds2:
         return rescale_now(situation, step.parallelism, _sentence(situation, step)), memory
 
 
-def interval_of(graph: JobGraph, observations: Observations, row: int, running: Mapping[str, int]) -> Interval:
+def interval_of(graph: JobGraph, observations: Observations, row: int, running: Mapping[str, int]) -> PolicyInterval:
     """Return one window as a policy interval.
 
     Args:
@@ -118,7 +118,7 @@ def interval_of(graph: JobGraph, observations: Observations, row: int, running: 
     window = observations.rows(np.array([row]))
     ratios = measure_edge_ratios(graph, window.processing_rate_per_s, window.output_rate_per_s, window.idle_share)
     end_s = float(observations.window_start_s[row] + observations.window_s)
-    return Interval(end_s, rates, achieved, backlog, ratios)
+    return PolicyInterval(end_s, rates, achieved, backlog, ratios)
 
 
 def _unhindered_per_s(observations: Observations, row: int, place: int) -> float:
@@ -168,7 +168,7 @@ def _shows(observations: Observations, running: Ints) -> np.ndarray[tuple[int, .
     return np.asarray(((observations.parallelism == running) | (observations.parallelism < 1)).all(axis=1))
 
 
-def _sentence(situation: Situation, step: Step) -> str:
+def _sentence(situation: Situation, step: ManagerDecision) -> str:
     changes = describe_changes(situation, step.parallelism or {})
     if step.outcome == "roll-back":
         return f"DS2 rolls back a reconfiguration after which the job achieved less of its target rate: {changes}"

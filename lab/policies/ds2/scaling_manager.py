@@ -14,7 +14,7 @@ from typing import Literal
 from include.domain.graph import JobGraph
 from lab.policies.delayed_fall import delay_fall
 from lab.policies.ds2.adjust import aggregate, is_significant, rate_ratio, scale_to_target, whole
-from lab.policies.ds2.ds2_memory import Action, ManagerState
+from lab.policies.ds2.ds2_memory import ManagerState, PendingAction
 from lab.policies.ds2.ds2_options import ManagerOptions
 from lab.policies.ds2.optimum import OperatorRates, optimum
 from models.topology import Edge
@@ -34,7 +34,7 @@ NO_CEILING: Mapping[str, int] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class PolicyInterval:
     """Measurements of one policy interval.
 
     Attributes:
@@ -53,7 +53,7 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ManagerDecision:
     """The manager's decision at the end of an interval.
 
     Attributes:
@@ -68,12 +68,12 @@ class Step:
 def advance(
     options: ManagerOptions,
     graph: JobGraph,
-    interval: Interval,
+    interval: PolicyInterval,
     state: ManagerState,
     *,
     ceiling: Mapping[str, int] = NO_CEILING,
     is_latest: bool = True,
-) -> tuple[Step, ManagerState]:
+) -> tuple[ManagerDecision, ManagerState]:
     """Return the step at the end of an interval, and the memory after it.
 
     Args:
@@ -87,15 +87,15 @@ def advance(
     """
     early = state.last_call_s is not None and interval.end_s - state.last_call_s < options.policy_interval_s
     if early:
-        return Step("between intervals"), state
+        return ManagerDecision("between intervals"), state
     current = {name: interval.rates[name].parallelism for name in graph.names}
     targets = {name: interval.rates[name].true_output_per_s for name in graph.sources}
     known = _restart_intervals(options, replace(state, last_call_s=interval.end_s), sum(targets.values()))
     known = replace(known, intervals=known.intervals + 1)
     if known.intervals <= options.warm_up_intervals:
-        return Step("warm-up"), known
+        return ManagerDecision("warm-up"), known
     share = _achieved_share(targets, interval.achieved_per_s)
-    step: Step | None
+    step: ManagerDecision | None
     if is_latest:
         step, known = _judge(options, current, share, known)
         if step is not None:
@@ -105,13 +105,13 @@ def advance(
     step, after = _activate(options, current, cut, share, known)
     if step.parallelism is None or is_latest:
         return step, after
-    return Step("past"), replace(known, decisions=_add_decision(options, known, cut))
+    return ManagerDecision("past"), replace(known, decisions=_add_decision(options, known, cut))
 
 
 def _decision(
     options: ManagerOptions,
     graph: JobGraph,
-    interval: Interval,
+    interval: PolicyInterval,
     current: Mapping[str, int],
     targets: Mapping[str, float],
 ) -> dict[str, int]:
@@ -130,7 +130,7 @@ def _decision(
     return scale_to_target(current, dict.fromkeys(graph.names, workers), ratio, options.target_rate_ratio)
 
 
-def _with_catch_up(options: ManagerOptions, interval: Interval) -> Mapping[str, OperatorRates]:
+def _with_catch_up(options: ManagerOptions, interval: PolicyInterval) -> Mapping[str, OperatorRates]:
     """Return the rates, those of sources with what works their backlog off within ``catch_up_s``."""
     if options.catch_up_s is None:
         return interval.rates
@@ -160,7 +160,7 @@ def _achieved_share(targets: Mapping[str, float], achieved_per_s: Mapping[str, f
 
 def _judge(
     options: ManagerOptions, current: Mapping[str, int], share: float | None, state: ManagerState
-) -> tuple[Step | None, ManagerState]:
+) -> tuple[ManagerDecision | None, ManagerState]:
     """Judge the last reconfiguration, once: roll it back if the job got worse, count it if it helped too little."""
     action = state.action
     if action is None or share is None or action.achieved_share is None:
@@ -170,7 +170,9 @@ def _judge(
         return None, judged
     if share < action.achieved_share * (1.0 - options.degradation):
         rejected = (*judged.rejected, dict(action.after))
-        return Step("roll-back", dict(action.before)), _record_reconfiguration(replace(judged, rejected=rejected))
+        return ManagerDecision("roll-back", dict(action.before)), _record_reconfiguration(
+            replace(judged, rejected=rejected)
+        )
     more = any(current[name] > action.before.get(name, 0) for name in current)
     fruitless = more and share < min(1.0, action.achieved_share * (1.0 + options.min_improvement))
     return None, replace(judged, fruitless=judged.fruitless + 1 if fruitless else 0)
@@ -182,25 +184,25 @@ def _activate(
     wanted: Mapping[str, int],
     share: float | None,
     state: ManagerState,
-) -> tuple[Step, ManagerState]:
+) -> tuple[ManagerDecision, ManagerState]:
     """Wait for the activation time, then apply what the last decisions amount to, unless it is minor or forbidden."""
     decisions = _add_decision(options, state, wanted)
     known = replace(state, decisions=decisions)
     if len(decisions) < options.activation_intervals:
-        return Step("activation"), known
+        return ManagerDecision("activation"), known
     chosen = aggregate(decisions, options.aggregation)
     if options.scale_down_delay_s:
         now_s = known.last_call_s or 0.0
         chosen, recent = delay_fall(known.recommended, now_s, current, chosen, options.scale_down_delay_s)
         known = replace(known, recommended=recent)
     if not is_significant(current, chosen, up=options.minor_up, down=options.minor_down):
-        return Step("minor"), known
+        return ManagerDecision("minor"), known
     if chosen in [dict(one) for one in known.rejected]:
-        return Step("rejected before"), known
+        return ManagerDecision("rejected before"), known
     if options.max_fruitless and known.fruitless >= options.max_fruitless:
-        return Step("limit"), known
-    action = Action(dict(current), chosen, share)
-    return Step("reconfigure", chosen), _record_reconfiguration(replace(known, action=action))
+        return ManagerDecision("limit"), known
+    action = PendingAction(dict(current), chosen, share)
+    return ManagerDecision("reconfigure", chosen), _record_reconfiguration(replace(known, action=action))
 
 
 def _add_decision(

@@ -22,7 +22,7 @@ _LOAD_REDUCING = (Alignment.BALANCED, Alignment.LEGACY_MAXIMIZE_UTILISATION)
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ParallelismLimits:
     """Limits of a vertex's parallelism.
 
     Attributes:
@@ -55,7 +55,7 @@ def is_aligned(input_ship: Collection[str], source_partitions: int) -> bool:
     return source_partitions > 0 or HASH in input_ship
 
 
-def align(mode: Alignment, current: int, target: int, limits: Limits, source_partitions: int) -> int:
+def align(mode: Alignment, current: int, target: int, limits: ParallelismLimits, source_partitions: int) -> int:
     """Return the aligned parallelism of a vertex that :func:`is_aligned`.
 
     Args:
@@ -78,7 +78,9 @@ def align(mode: Alignment, current: int, target: int, limits: Limits, source_par
     return current if turned else relaxed
 
 
-def first_aligned(spread: int, current: int, target: int, limits: Limits, *, load_reducing: bool) -> int | None:
+def first_aligned(
+    spread: int, current: int, target: int, limits: ParallelismLimits, *, load_reducing: bool
+) -> int | None:
     """Return the smallest divisor of N at or above the target, None if there is none.
 
     When scaling up it may be as high as the limits and N allow; when scaling down not above the current parallelism.

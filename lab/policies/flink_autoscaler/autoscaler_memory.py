@@ -35,7 +35,7 @@ class Scaling:
 
 
 @dataclass(frozen=True, slots=True)
-class Recommendation:
+class DelayedRecommendation:
     """A parallelism recommended while a scale-down waits."""
 
     at_s: float
@@ -53,22 +53,22 @@ class DelayedScaleDown:
     """
 
     first_s: float
-    recommended: tuple[Recommendation, ...] = ()
+    recommended: tuple[DelayedRecommendation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Restart:
+class RestartTime:
     """A rescale of the job: when it was requested, and the seconds until the job ran again (None: not yet)."""
 
     at_s: float
     duration_s: float | None = None
 
 
-EventT = TypeVar("EventT", Scaling, Restart)
+EventT = TypeVar("EventT", Scaling, RestartTime)
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class AutoscalerMemory:
     """Everything remembered of one job.
 
     Attributes:
@@ -79,9 +79,9 @@ class Memory:
 
     delayed: Mapping[str, DelayedScaleDown] = field(default_factory=dict)
     history: Mapping[str, tuple[Scaling, ...]] = field(default_factory=dict)
-    restarts: tuple[Restart, ...] = ()
+    restarts: tuple[RestartTime, ...] = ()
 
-    def drop_old(self, config: AutoscalerConfig, now_s: float) -> Memory:
+    def drop_old(self, config: AutoscalerConfig, now_s: float) -> AutoscalerMemory:
         """Return the memory without what is too old or too much; the latest scaling and restart always stay."""
         history = {vertex: _recent(past, config, now_s) for vertex, past in self.history.items()}
         return replace(self, history=history, restarts=_recent(self.restarts, config, now_s))
@@ -93,7 +93,7 @@ class Memory:
             return config.restart_time_s
         return min(max(measured), config.restart_time_tracking_limit_s)
 
-    def record_restart(self, at_s: float, parallelism: Mapping[str, int]) -> Memory:
+    def record_restart(self, at_s: float, parallelism: Mapping[str, int]) -> AutoscalerMemory:
         """Return the memory with the latest restart's duration, if the job runs with what was requested then."""
         if not self.restarts or self.restarts[-1].duration_s is not None or at_s < self.restarts[-1].at_s:
             return self
@@ -106,7 +106,7 @@ class Memory:
         }
         if any(parallelism.get(vertex) != wanted for vertex, wanted in requested.items()):
             return self
-        return replace(self, restarts=(*self.restarts[:-1], Restart(latest.at_s, at_s - latest.at_s)))
+        return replace(self, restarts=(*self.restarts[:-1], RestartTime(latest.at_s, at_s - latest.at_s)))
 
 
 def _recent(events: tuple[EventT, ...], config: AutoscalerConfig, now_s: float) -> tuple[EventT, ...]:

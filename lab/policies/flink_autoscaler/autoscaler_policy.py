@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from lab.policies.flink_autoscaler.autoscaler_memory import Memory
+from lab.policies.flink_autoscaler.autoscaler_memory import AutoscalerMemory
 from lab.policies.flink_autoscaler.config import AutoscalerConfig
-from lab.policies.flink_autoscaler.job_scaling import Plan, decide_from_samples
-from lab.policies.flink_autoscaler.topology import JobTopology, Vertex
-from lab.policies.flink_autoscaler.window import Window
+from lab.policies.flink_autoscaler.job_scaling import ScalingPlan, decide_from_samples
+from lab.policies.flink_autoscaler.topology import JobTopology, TopologyVertex
+from lab.policies.flink_autoscaler.window import MetricWindow
 from lab.policies.flink_autoscaler.window_samples import latest_run, samples_of
 from models.policies.immediate_change import hold, rescale_now
 from models.policies.observations import Observations
@@ -21,7 +21,7 @@ _UNKNOWN_EXCHANGE = "REBALANCE"
 
 
 @dataclass(frozen=True, slots=True)
-class WindowMemory:
+class AutoscalerState:
     """Memory between two decisions.
 
     Attributes:
@@ -29,7 +29,7 @@ class WindowMemory:
         seen_until_s: end of the last window that led to a cycle; None before the first.
     """
 
-    rules: Memory = field(default_factory=Memory)
+    rules: AutoscalerMemory = field(default_factory=AutoscalerMemory)
     seen_until_s: float | None = None
 
 
@@ -47,11 +47,11 @@ class FlinkAutoscaler:
     def __init__(self, options: AutoscalerConfig | None = None) -> None:
         self.config = AutoscalerConfig() if options is None else options
 
-    def first_memory(self) -> WindowMemory:
+    def first_memory(self) -> AutoscalerState:
         """Return the memory of a job that was never decided on."""
-        return WindowMemory()
+        return AutoscalerState()
 
-    def decide(self, situation: Situation, memory: WindowMemory) -> tuple[Schedule, WindowMemory]:
+    def decide(self, situation: Situation, memory: AutoscalerState) -> tuple[Schedule, AutoscalerState]:
         """Return the scaling of the cycle at the end of the latest window, and the memory.
 
         Raises:
@@ -66,14 +66,14 @@ class FlinkAutoscaler:
         config = self._config(situation, run)
         topology, samples = _topology(situation), samples_of(config, situation.graph, run)
         since_s = _running_since_s(config, situation.observations, run)
-        plan, rules = Plan({}), memory.rules
+        plan, rules = ScalingPlan({}), memory.rules
         for row in fresh.tolist():
             until = _until(samples, row + 1)
             is_latest = row == len(run) - 1
             plan, rules = decide_from_samples(
                 config, topology, until, rules, running_since_s=since_s, is_latest=is_latest
             )
-        after = WindowMemory(rules, float(ends[-1]))
+        after = AutoscalerState(rules, float(ends[-1]))
         return rescale_now(situation, plan.parallelism(topology), _sentence(plan)), after
 
     def _config(self, situation: Situation, run: Observations) -> AutoscalerConfig:
@@ -88,7 +88,7 @@ class FlinkAutoscaler:
 
 def _topology(situation: Situation) -> JobTopology:
     return JobTopology.of(
-        Vertex(
+        TopologyVertex(
             one.name,
             situation.parallelism[one.name],
             one.max_parallelism,
@@ -107,13 +107,13 @@ def _running_since_s(config: AutoscalerConfig, observations: Observations, run: 
     return first_s - config.stabilization_interval_s if len(run) == len(observations) else first_s
 
 
-def _until(samples: Window, row: int) -> Window:
+def _until(samples: MetricWindow, row: int) -> MetricWindow:
     """Return the samples up to and with one of them."""
     cut = {name: {metric: series[: row + 1] for metric, series in of.items()} for name, of in samples.values.items()}
-    return Window(samples.times_s[: row + 1], cut)
+    return MetricWindow(samples.times_s[: row + 1], cut)
 
 
-def _sentence(plan: Plan) -> str:
+def _sentence(plan: ScalingPlan) -> str:
     if plan.changes:
         moved = ", ".join(f"{name} {one.current} -> {one.parallelism}" for name, one in plan.changes.items())
         return f"the autoscaler's rules put a vertex outside its utilisation bounds: {moved}"

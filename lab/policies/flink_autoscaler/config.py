@@ -14,7 +14,7 @@ from pydantic import Field
 from include.settings.section import SLOTS_MAX
 from include.utc import DAY_S
 from lab.policies.flink_autoscaler.excluded_periods import in_period
-from lab.policies.flink_autoscaler.options import BOUNDARY, OPTIONS, PREFIX, ConfigError, Option
+from lab.policies.flink_autoscaler.options import BOUNDARY, OPTIONS, PREFIX, ConfigError, ConfigOption
 from lab.policies.flink_autoscaler.values import Value, read
 
 
@@ -248,13 +248,13 @@ _FAMILIES = [
 ]
 
 
-def _option(key: str) -> Option:
+def _option(key: str) -> ConfigOption:
     for name in (_SHORT.get(key, key), f"{PREFIX}{key}", f"{PREFIX}{key.removesuffix('_s')}"):
         if name in _KNOWN:
             return _KNOWN[name]
         for pattern, option in _FAMILIES:
             if pattern.fullmatch(name):
-                return Option(name, option.kind, option.default, option.release)
+                return ConfigOption(name, option.kind, option.default, option.release)
     raise ConfigError(f"the autoscaler has no option {key!r}; its keys are listed in its documentation")
 
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lab.policies.flink_autoscaler.config import AutoscalerConfig
-from lab.policies.flink_autoscaler.target_capacity import Demand, bounds
-from lab.policies.flink_autoscaler.topology import JobTopology, Vertex
+from lab.policies.flink_autoscaler.target_capacity import RequiredRates, bounds
+from lab.policies.flink_autoscaler.topology import JobTopology, TopologyVertex
 from lab.policies.flink_autoscaler.true_rates import (
     busy_share,
     catch_up_rate,
@@ -18,7 +18,7 @@ from lab.policies.flink_autoscaler.true_rates import (
     true_processing_rate,
 )
 from lab.policies.flink_autoscaler.vertex_scaling import VertexState
-from lab.policies.flink_autoscaler.window import LAG, RECORDS_IN, Window
+from lab.policies.flink_autoscaler.window import LAG, RECORDS_IN, MetricWindow
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,22 +36,22 @@ class Evaluation:
     processing_backlog: bool
 
 
-def demands(config: AutoscalerConfig, topology: JobTopology, window: Window) -> dict[str, Demand]:
+def demands(config: AutoscalerConfig, topology: JobTopology, window: MetricWindow) -> dict[str, RequiredRates]:
     """Rules 1-3: what arrives at each vertex and what its sources' lag adds; NaN when a source's rate is not known."""
-    known: dict[str, Demand] = {}
+    known: dict[str, RequiredRates] = {}
     for vertex in topology.vertices:
         if not vertex.inputs:
             known[vertex.name] = _source_demand(config, window, vertex.name)
             continue
         ratios = {upstream: edge_ratio(topology, window, upstream, vertex.name) for upstream in vertex.inputs}
-        known[vertex.name] = Demand(
+        known[vertex.name] = RequiredRates(
             target_per_s=sum(known[upstream].target_per_s * ratio for upstream, ratio in ratios.items()),
             catch_up_per_s=sum(known[upstream].catch_up_per_s * ratio for upstream, ratio in ratios.items()),
         )
     return known
 
 
-def evaluate(config: AutoscalerConfig, topology: JobTopology, window: Window, *, restart_s: float) -> Evaluation:
+def evaluate(config: AutoscalerConfig, topology: JobTopology, window: MetricWindow, *, restart_s: float) -> Evaluation:
     """Evaluate a job over its metrics window."""
     backlog = job_processes_backlog(config, topology, window)
     wanted = demands(config, topology, window)
@@ -63,18 +63,24 @@ def evaluate(config: AutoscalerConfig, topology: JobTopology, window: Window, *,
     return Evaluation(states, load, backlog)
 
 
-def _source_demand(config: AutoscalerConfig, window: Window, source: str) -> Demand:
+def _source_demand(config: AutoscalerConfig, window: MetricWindow, source: str) -> RequiredRates:
     # A source without a lag metric has no lag, so neither does it grow.
     change = window.rate_per_s(source, LAG)
     growth = 0.0 if math.isnan(change) and math.isnan(window.latest(source, LAG)) else change
-    return Demand(
+    return RequiredRates(
         target_per_s=source_target_rate(window.rate_per_s(source, RECORDS_IN), growth),
         catch_up_per_s=catch_up_rate(window.latest(source, LAG, 0.0), config.catch_up_duration_s),
     )
 
 
 def _state(
-    config: AutoscalerConfig, window: Window, vertex: Vertex, demand: Demand, *, restart_s: float, backlog: bool
+    config: AutoscalerConfig,
+    window: MetricWindow,
+    vertex: TopologyVertex,
+    demand: RequiredRates,
+    *,
+    restart_s: float,
+    backlog: bool,
 ) -> VertexState:
     return VertexState(
         parallelism=vertex.parallelism,

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from lab.policies.flink_autoscaler.config import AutoscalerConfig
 from lab.policies.flink_autoscaler.excluded_periods import in_period
 from lab.policies.flink_autoscaler.topology import JobTopology
-from lab.policies.flink_autoscaler.vertex_scaling import Change
+from lab.policies.flink_autoscaler.vertex_scaling import VertexChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def disabled_reason(config: AutoscalerConfig, now_s: float) -> str | None:
 
 
 def exceeds_quota(
-    config: AutoscalerConfig, topology: JobTopology, changes: Mapping[str, Change], resources: Resources
+    config: AutoscalerConfig, topology: JobTopology, changes: Mapping[str, VertexChange], resources: Resources
 ) -> str | None:
     """Return which quota a scaling would break, None if none.
 
@@ -64,7 +64,7 @@ def exceeds_quota(
     return None
 
 
-def _task_managers(topology: JobTopology, changes: Mapping[str, Change], slots: int) -> tuple[int, int]:
+def _task_managers(topology: JobTopology, changes: Mapping[str, VertexChange], slots: int) -> tuple[int, int]:
     """Return whole task managers before and after: the slots of a sharing group are its highest parallelism."""
     before: dict[str, int] = {}
     after: dict[str, int] = {}

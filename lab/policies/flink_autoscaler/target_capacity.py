@@ -11,7 +11,7 @@ from lab.policies.flink_autoscaler.config import AutoscalerConfig
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class RequiredRates:
     """Required rates, records/s.
 
     Attributes:
@@ -43,7 +43,9 @@ class Observation:
     true_processing_per_s: float
 
 
-def target_capacity(config: AutoscalerConfig, demand: Demand, utilization: float, *, restart_s: float | None) -> float:
+def target_capacity(
+    config: AutoscalerConfig, demand: RequiredRates, utilization: float, *, restart_s: float | None
+) -> float:
     """Rule 6: the processing rate that clears the lag, makes up for a restart and leaves the vertex utilised so much.
 
     cap(u) = round(C + TDR * restart / catch-up + TDR / u), the restart's term only with a catch-up duration.
@@ -68,7 +70,7 @@ def target_capacity(config: AutoscalerConfig, demand: Demand, utilization: float
     return float(math.floor(wanted + 0.5)) if math.isfinite(wanted) else wanted
 
 
-def bounds(config: AutoscalerConfig, demand: Demand, *, restart_s: float, processing_backlog: bool) -> Bounds:
+def bounds(config: AutoscalerConfig, demand: RequiredRates, *, restart_s: float, processing_backlog: bool) -> Bounds:
     """Rule 7: scale up below cap(u_max) without the restart's term, scale down above cap(u_min).
 
     While backlog is processed every utilisation up to 1 is allowed and nothing is scaled down.
@@ -105,7 +107,7 @@ def scaling_coefficient(config: AutoscalerConfig, history: Sequence[Observation]
 
 def scale_factor(
     config: AutoscalerConfig,
-    demand: Demand,
+    demand: RequiredRates,
     true_processing_per_s: float,
     *,
     restart_s: float,

@@ -11,7 +11,7 @@ HASH = "HASH"
 
 
 @dataclass(frozen=True, slots=True)
-class Vertex:
+class TopologyVertex:
     """One vertex.
 
     Attributes:
@@ -39,10 +39,10 @@ class Vertex:
 class JobTopology:
     """Vertices in topological order; build with :meth:`of`."""
 
-    vertices: tuple[Vertex, ...]
+    vertices: tuple[TopologyVertex, ...]
 
     @classmethod
-    def of(cls, vertices: Iterable[Vertex]) -> JobTopology:
+    def of(cls, vertices: Iterable[TopologyVertex]) -> JobTopology:
         """Sort vertices topologically.
 
         Raises:
@@ -57,7 +57,7 @@ class JobTopology:
         """Names in topological order."""
         return tuple(one.name for one in self.vertices)
 
-    def vertex(self, name: str) -> Vertex:
+    def vertex(self, name: str) -> TopologyVertex:
         """Return a vertex.
 
         Raises:

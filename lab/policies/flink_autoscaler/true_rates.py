@@ -14,7 +14,7 @@ from lab.policies.flink_autoscaler.window import (
     RECORDS_IN,
     RECORDS_IN_PER_S,
     RECORDS_OUT,
-    Window,
+    MetricWindow,
 )
 
 
@@ -29,7 +29,7 @@ def catch_up_rate(lag: float, catch_up_s: float) -> float:
     return 0.0 if catch_up_s == 0 else lag / catch_up_s
 
 
-def edge_rate(topology: JobTopology, window: Window, upstream: str, downstream: str) -> float:
+def edge_rate(topology: JobTopology, window: MetricWindow, upstream: str, downstream: str) -> float:
     """Return the records per second that flow over an edge, which Flink does not measure.
 
     The input of the downstream vertex is the most reliable: alone if it has one input, else less the output of its
@@ -45,14 +45,14 @@ def edge_rate(topology: JobTopology, window: Window, upstream: str, downstream: 
     return window.rate_per_s(downstream, RECORDS_IN) - from_others
 
 
-def edge_ratio(topology: JobTopology, window: Window, upstream: str, downstream: str) -> float:
+def edge_ratio(topology: JobTopology, window: MetricWindow, upstream: str, downstream: str) -> float:
     """Rule 3: records over an edge per record into its upstream vertex; 0 when nothing goes in or out."""
     into = window.rate_per_s(upstream, RECORDS_IN)
     over = edge_rate(topology, window, upstream, downstream) if into > 0 else math.nan
     return over / into if over > 0 else 0.0
 
 
-def busy_share(config: AutoscalerConfig, window: Window, vertex: str, parallelism: int) -> float:
+def busy_share(config: AutoscalerConfig, window: MetricWindow, vertex: str, parallelism: int) -> float:
     """Return the busy fraction of the busiest (MAX), laziest (MIN) or average (AVG) subtask over the window."""
     if config.metrics_busy_time_aggregator == "AVG":
         return window.rate_per_s(vertex, ACCUMULATED_BUSY_MS) / parallelism / 1000.0
@@ -66,7 +66,7 @@ def busy_time_rate(input_per_s: float, busy: float) -> float:
     return input_per_s / busy
 
 
-def input_rate(config: AutoscalerConfig, window: Window, vertex: str) -> float:
+def input_rate(config: AutoscalerConfig, window: MetricWindow, vertex: str) -> float:
     """Return the input rate that belongs to :func:`busy_share`, measured in the same way as it."""
     if config.release is Release.V1_10:
         return window.rate_per_s(vertex, RECORDS_IN)
@@ -101,7 +101,7 @@ def choose_rate(config: AutoscalerConfig, from_busy_time: float, observed: float
     return observed if from_busy_time > most else from_busy_time
 
 
-def true_processing_rate(config: AutoscalerConfig, window: Window, vertex: str, parallelism: int) -> float:
+def true_processing_rate(config: AutoscalerConfig, window: MetricWindow, vertex: str, parallelism: int) -> float:
     """Rules 4 and 5: what a vertex could process at full capacity over the window; NaN if unknown."""
     from_busy_time = busy_time_rate(input_rate(config, window, vertex), busy_share(config, window, vertex, parallelism))
     least = config.observed_true_processing_rate_min_observations
@@ -117,7 +117,7 @@ def is_processing_backlog(config: AutoscalerConfig, lag: float, input_per_s: flo
     return lag / input_per_s > config.backlog_processing_lag_threshold_s
 
 
-def job_processes_backlog(config: AutoscalerConfig, topology: JobTopology, window: Window) -> bool:
+def job_processes_backlog(config: AutoscalerConfig, topology: JobTopology, window: MetricWindow) -> bool:
     """Rule 7: whether any source does."""
     return any(
         is_processing_backlog(config, window.latest(vertex.name, LAG, 0.0), window.rate_per_s(vertex.name, RECORDS_IN))

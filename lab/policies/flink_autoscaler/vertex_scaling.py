@@ -6,10 +6,10 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from lab.policies.flink_autoscaler.alignment import INT_MAX, Limits, align, is_aligned
-from lab.policies.flink_autoscaler.autoscaler_memory import DelayedScaleDown, Recommendation, Scaling
+from lab.policies.flink_autoscaler.alignment import INT_MAX, ParallelismLimits, align, is_aligned
+from lab.policies.flink_autoscaler.autoscaler_memory import DelayedRecommendation, DelayedScaleDown, Scaling
 from lab.policies.flink_autoscaler.config import AutoscalerConfig, Release
-from lab.policies.flink_autoscaler.target_capacity import Bounds, Demand, scale_factor
+from lab.policies.flink_autoscaler.target_capacity import Bounds, RequiredRates, scale_factor
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class VertexState:
 
     parallelism: int
     max_parallelism: int
-    demand: Demand
+    demand: RequiredRates
     true_processing_per_s: float
     bounds: Bounds
     input_ship: Collection[str] = ()
@@ -36,7 +36,7 @@ class VertexState:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class VertexChange:
     """The new parallelism of a vertex.
 
     Attributes:
@@ -56,9 +56,9 @@ class Change:
         return self.parallelism != self.current
 
 
-def limits_of(config: AutoscalerConfig, parallelism: int, max_parallelism: int) -> Limits:
+def limits_of(config: AutoscalerConfig, parallelism: int, max_parallelism: int) -> ParallelismLimits:
     """Rule 9: configured limits; a parallelism that already lies outside is never moved further outside."""
-    return Limits(
+    return ParallelismLimits(
         lower=min(parallelism, config.vertex_min_parallelism),
         upper=max(parallelism, config.vertex_max_parallelism),
         max_parallelism=max_parallelism,
@@ -69,7 +69,7 @@ def scale_parallelism(
     config: AutoscalerConfig,
     parallelism: int,
     factor: float,
-    limits: Limits,
+    limits: ParallelismLimits,
     *,
     input_ship: Collection[str] = (),
     source_partitions: int = 0,
@@ -110,13 +110,13 @@ def scale_vertex(
     now_s: float,
     history: Sequence[Scaling] = (),
     delayed: DelayedScaleDown | None = None,
-) -> tuple[Change, DelayedScaleDown | None]:
+) -> tuple[VertexChange, DelayedScaleDown | None]:
     """Return the change of a vertex and its waiting scale-down, if any.
 
     Scale-up is immediate unless the last one was ineffective; scale-down waits.
     """
     current = state.parallelism
-    unchanged = Change(current, current)
+    unchanged = VertexChange(current, current)
     observed = [scaling.observation for scaling in history]
     rate = state.true_processing_per_s
     factor = scale_factor(config, state.demand, rate, restart_s=restart_s, history=observed)
@@ -134,16 +134,16 @@ def scale_vertex(
         return (unchanged if blocked else _change(current, wanted, outside, rate)), None
     if config.scale_down_interval_s <= 0:
         return _change(current, wanted, outside, rate), delayed
-    return _delay_scale_down(config, current, rate, Recommendation(now_s, wanted, outside), delayed)
+    return _delay_scale_down(config, current, rate, DelayedRecommendation(now_s, wanted, outside), delayed)
 
 
 def _delay_scale_down(
     config: AutoscalerConfig,
     current: int,
     rate_per_s: float,
-    latest: Recommendation,
+    latest: DelayedRecommendation,
     delayed: DelayedScaleDown | None,
-) -> tuple[Change, DelayedScaleDown]:
+) -> tuple[VertexChange, DelayedScaleDown]:
     """Rule 11: return the change of a vertex that is to be scaled down, and its scale-downs that wait."""
     interval_s = config.scale_down_interval_s
     if config.release is Release.V1_10:
@@ -154,11 +154,11 @@ def _delay_scale_down(
     waiting = add_recommendation(delayed, latest)
     recommended = due_recommendation(waiting, latest.at_s, interval_s)
     if recommended is None:
-        return Change(current, current), waiting
+        return VertexChange(current, current), waiting
     return _change(current, recommended.parallelism, recommended.outside_bounds, rate_per_s), waiting
 
 
-def add_recommendation(delayed: DelayedScaleDown | None, recommendation: Recommendation) -> DelayedScaleDown:
+def add_recommendation(delayed: DelayedScaleDown | None, recommendation: DelayedRecommendation) -> DelayedScaleDown:
     """Rule 11: return the waiting scale-down with one more recommendation.
 
     Earlier ones that are not higher are dropped: they can no longer be the maximum of a window.
@@ -169,7 +169,7 @@ def add_recommendation(delayed: DelayedScaleDown | None, recommendation: Recomme
     return DelayedScaleDown(delayed.first_s, (*higher, recommendation))
 
 
-def due_recommendation(delayed: DelayedScaleDown, now_s: float, interval_s: float) -> Recommendation | None:
+def due_recommendation(delayed: DelayedScaleDown, now_s: float, interval_s: float) -> DelayedRecommendation | None:
     """Rule 11: return the highest recommendation of the last interval, None until the scale-down has waited so long."""
     since_s = now_s - interval_s
     if since_s < delayed.first_s:
@@ -177,5 +177,5 @@ def due_recommendation(delayed: DelayedScaleDown, now_s: float, interval_s: floa
     return next((one for one in delayed.recommended if one.at_s >= since_s), None)
 
 
-def _change(current: int, parallelism: int, outside: bool, rate_per_s: float) -> Change:
-    return Change(current, parallelism, outside, rate_per_s / current * parallelism)
+def _change(current: int, parallelism: int, outside: bool, rate_per_s: float) -> VertexChange:
+    return VertexChange(current, parallelism, outside, rate_per_s / current * parallelism)

@@ -30,7 +30,7 @@ class WindowError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class MetricWindow:
     """Samples of a job.
 
     Attributes:
@@ -86,7 +86,7 @@ class Window:
         value = float(self.series(vertex, metric)[-1])
         return default if math.isnan(value) else value
 
-    def recent(self, config: AutoscalerConfig, running_since_s: float) -> Window | None:
+    def recent(self, config: AutoscalerConfig, running_since_s: float) -> MetricWindow | None:
         """Return the samples that may be used, None while there are none.
 
         Those are taken after the stabilisation interval, and in the last metrics window.
@@ -98,7 +98,7 @@ class Window:
         if not used.any():
             return None
         cut = {vertex: {name: series[used] for name, series in of.items()} for vertex, of in self.values.items()}
-        return Window(self.times_s[used], cut)
+        return MetricWindow(self.times_s[used], cut)
 
     def is_full(self, config: AutoscalerConfig, running_since_s: float) -> bool:
         """Return whether a whole metrics window has passed since the job became stable."""

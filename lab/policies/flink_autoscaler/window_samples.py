@@ -15,7 +15,7 @@ from lab.policies.flink_autoscaler.window import (
     RECORDS_IN,
     RECORDS_IN_PER_S,
     RECORDS_OUT,
-    Window,
+    MetricWindow,
 )
 from models.arrays import Floats, Ints
 from models.policies.observations import Observations
@@ -38,7 +38,7 @@ def latest_run(observations: Observations, running: Ints) -> Observations:
     return observations.rows(np.arange(len(observations) - length, len(observations)))
 
 
-def samples_of(config: AutoscalerConfig, graph: JobGraph, run: Observations) -> Window:
+def samples_of(config: AutoscalerConfig, graph: JobGraph, run: Observations) -> MetricWindow:
     """Return one sample at the begin of the first window and one at the end of each.
 
     Counters begin at 0 and grow by rate x window; in a window without a rate by the mean of the others, so that a gap
@@ -54,7 +54,7 @@ def samples_of(config: AutoscalerConfig, graph: JobGraph, run: Observations) -> 
     """
     times = np.asarray(run.window_start_s[0] + run.window_s * np.arange(len(run) + 1), float)
     values = {name: _metrics(config, run, place, name in graph.sources) for place, name in enumerate(graph.names)}
-    return Window(times, values)
+    return MetricWindow(times, values)
 
 
 def _metrics(config: AutoscalerConfig, run: Observations, place: int, is_source: bool) -> dict[str, Floats]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from include.domain.graph import JobGraph
-from lab.policies.mdp_rl.learner import Learner
+from lab.policies.mdp_rl.learner import AgentLearner
 from lab.policies.mdp_rl.mdp_rl_memory import Knowledge
 from lab.policies.mdp_rl.mdp_rl_options import PAPER, LearningOptions
 from lab.policies.mdp_rl.queueing import longest_path, response_s, utilisation
@@ -42,7 +42,7 @@ class _Chain:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class MdpSolution:
     """A solved policy over S observed levels and C configurations.
 
     Attributes:
@@ -100,7 +100,7 @@ def plan_operator(
     target_utilisation: float,
     knows_utilisation: bool,
     options: LearningOptions = PAPER,
-) -> Plan:
+) -> MdpSolution:
     """Return the policy of a decentralised agent, Eq. 2.
 
     Args:
@@ -127,7 +127,7 @@ def plan_job(
     objective_s: float,
     knows_response: bool,
     options: LearningOptions = PAPER,
-) -> Plan:
+) -> MdpSolution:
     """Return the policy of a centralised agent, Eq. 1, for the operators that ``bounds`` names, in that order.
 
     Args:
@@ -203,11 +203,13 @@ def _solve(
     *,
     knows_response: bool,
     options: LearningOptions,
-) -> Plan:
+) -> MdpSolution:
     """Return the policy of the learner of Algorithm 1 that has seen what is known; ``violated`` is (S, C)."""
     shape = (len(chain.levels), *space.limits)
     axes = tuple(range(1, len(shape)))
-    agent = Learner(shape, axes, space.shares(), violated.astype(float), knows_response=knows_response, options=options)
+    agent = AgentLearner(
+        shape, axes, space.shares(), violated.astype(float), knows_response=knows_response, options=options
+    )
     agent.counts[...] = chain.counts
     row = {level: at for at, level in enumerate(chain.levels.tolist())}
     for level, runs, estimate in known.penalties:
@@ -216,4 +218,4 @@ def _solve(
             agent.unknown[at], agent.tried[at] = estimate, True
     agent.solve()
     following = space.greedy(agent.after, options.weights.reconfiguration)
-    return Plan(chain.levels, chain.quantum_per_s, space.parallelism, following)
+    return MdpSolution(chain.levels, chain.quantum_per_s, space.parallelism, following)

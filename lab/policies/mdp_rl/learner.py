@@ -41,7 +41,7 @@ CENTRALISED_SWEEPS = Sweeps(2000, 25)
 DECENTRALISED_SWEEPS = Sweeps(200, 10)
 
 
-class Learner:
+class AgentLearner:
     """Estimates and values of M independent agents that see the same rate; the arrays change in place.
 
     A centralised agent is M = 1 with the configurations of all operators on the axes between; decentralised agents

@@ -17,7 +17,7 @@ from include.domain.graph import JobGraph
 from include.utc import DAY_S
 from lab.policies.mdp_rl.agent_learning import estimate_ratios, learn_job, learn_operators
 from lab.policies.mdp_rl.job_planning import (
-    Plan,
+    MdpSolution,
     bound_job,
     has_too_many,
     objective_response_s,
@@ -237,7 +237,7 @@ def _record_decision(memory: AgentsMemory) -> AgentsMemory:
     return replace(memory, decided_window_s=memory.last_window_s)
 
 
-def _walk(plan: Plan, running: Ints, rates: Floats) -> Ints:
+def _walk(plan: MdpSolution, running: Ints, rates: Floats) -> Ints:
     """Return the configuration, (N,), that the plan's actions lead to along the rates, one action per window.
 
     Deviation: the paper's agent acts in every slot.  Between two decisions it could not; what it would have done since

@@ -17,7 +17,7 @@ _MEAN_DISTANCE = math.sqrt(2.0 / math.pi)
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class UtilisationSample:
     """What a window shows.
 
     Attributes:
@@ -44,7 +44,7 @@ class Estimator:
     error_slope: float = 0.0
     error_base: float = 0.0
 
-    def correct(self, sample: Sample, feedback: float) -> Estimator:
+    def correct(self, sample: UtilisationSample, feedback: float) -> Estimator:
         """Return the estimator after Algorithm 1's step (Widrow-Hoff) of the slope, which stays positive.
 
         Args:
@@ -56,7 +56,7 @@ class Estimator:
         return replace(self, slope=slope) if slope > 0 else self
 
 
-def fit_estimator(samples: Sequence[Sample]) -> Estimator | None:
+def fit_estimator(samples: Sequence[UtilisationSample]) -> Estimator | None:
     """Fit all four coefficients, none of them negative; a proportion alone of few samples, None of none.
 
     Deviation: by least squares, of the absolute residuals for the error, where the paper maximises the likelihood.

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from lab.policies.job_windows import JobWindows
-from lab.policies.optscaler.estimator import Estimator, Sample, fit_estimator
+from lab.policies.job_windows import PolicyWindows
+from lab.policies.optscaler.estimator import Estimator, UtilisationSample, fit_estimator
 from lab.policies.optscaler.optscaler_options import OptScalerOptions
-from lab.policies.optscaler.planned_load import PlannedLoad
+from lab.policies.optscaler.planned_load import ForecastLoad
 from models.policies.job_snapshot import Snapshot
 
 _MAX_SAMPLES = 288
@@ -30,12 +30,12 @@ class OptScalerMemory:
     """
 
     read_until_s: int | None = None
-    samples: tuple[Sample, ...] = ()
+    samples: tuple[UtilisationSample, ...] = ()
     estimator: Estimator | None = None
     fitted_s: int | None = None
     load_per_s: float | None = None
     decided_s: int | None = None
-    planned: PlannedLoad = field(default_factory=PlannedLoad)
+    planned: ForecastLoad = field(default_factory=ForecastLoad)
 
     def learn(self, job: Snapshot, options: OptScalerOptions) -> OptScalerMemory:
         """Return the memory after the windows that it has not read yet.
@@ -46,12 +46,12 @@ class OptScalerMemory:
         Deviation: the paper fits it once, on a history from before.
         """
         new = job.observations if self.read_until_s is None else job.observations.since(self.read_until_s)
-        windows = JobWindows.of(job.graph, new)
+        windows = PolicyWindows.of(job.graph, new)
         if not len(windows):
             return self
         steady = np.flatnonzero(windows.is_steady)
         per_worker = windows.taken_per_s[steady] / windows.workers[steady]
-        added = tuple(map(Sample, per_worker.tolist(), windows.use[steady].tolist()))
+        added = tuple(map(UtilisationSample, per_worker.tolist(), windows.use[steady].tolist()))
         samples = (*self.samples, *added)[-_MAX_SAMPLES:]
         loads = windows.arrived_per_s[np.isfinite(windows.arrived_per_s)]
         estimator, fitted_s = self.estimator, self.fitted_s

@@ -7,7 +7,7 @@ from dataclasses import replace
 from lab.policies.optscaler.control import first_workers, required_workers
 from lab.policies.optscaler.optscaler_memory import OptScalerMemory
 from lab.policies.optscaler.optscaler_options import OptScalerOptions
-from lab.policies.optscaler.planned_load import PlannedLoad
+from lab.policies.optscaler.planned_load import ForecastLoad
 from models.policies.evaluation.reactive_decision import ReactiveDecision
 from models.policies.immediate_change import hold, rescale_now
 from models.policies.job_snapshot import Snapshot
@@ -34,7 +34,7 @@ class OptScaler:
 
     def decide(self, situation: Situation, memory: OptScalerMemory) -> tuple[Schedule, OptScalerMemory]:
         """Return what it would do at the time of a plan, and the memory with the plan's forecast."""
-        planned = PlannedLoad.of(situation.forecast, self._options.load_quantile)
+        planned = ForecastLoad.of(situation.forecast, self._options.load_quantile)
         known = replace(memory.learn(situation.job, self._options), planned=planned)
         workers, reason = self._choose(situation.job, known)
         if workers is None:
@@ -47,7 +47,7 @@ class OptScaler:
 
     def drop_plan(self, memory: OptScalerMemory) -> OptScalerMemory:
         """Return the memory of a job without a plan that counts."""
-        return replace(memory, planned=PlannedLoad())
+        return replace(memory, planned=ForecastLoad())
 
     def evaluate(self, job: Snapshot, memory: OptScalerMemory) -> tuple[ReactiveDecision, OptScalerMemory]:
         """Return what a job should run at from now on."""

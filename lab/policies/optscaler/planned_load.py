@@ -16,7 +16,7 @@ from models.scheduling.demand import SourceForecast
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedLoad:
+class ForecastLoad:
     """Load of all sources that a plan expects.
 
     Attributes:
@@ -30,7 +30,7 @@ class PlannedLoad:
     per_s: tuple[float, ...] = ()
 
     @classmethod
-    def of(cls, forecast: SourceForecast, level: float) -> PlannedLoad:
+    def of(cls, forecast: SourceForecast, level: float) -> ForecastLoad:
         """Return the load of a forecast at a quantile's level."""
         total = sum(quantile_at_level(values, level) for values in forecast.quantiles.values())
         return cls(forecast.start_s, forecast.bin_s, tuple(np.asarray(total, float).tolist()))

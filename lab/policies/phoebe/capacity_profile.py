@@ -21,7 +21,7 @@ _QUANTILE_RANGE = (0.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Capacity:
+class CapacityRegression:
     """T_max over the scale-out, a ridge regression: slope_per_s * s + intercept_per_s; alpha by cross-validation."""
 
     slope_per_s: float
@@ -29,7 +29,7 @@ class Capacity:
     alpha: float
 
     @classmethod
-    def fit(cls, scale_out: npt.ArrayLike, capacity_per_s: npt.ArrayLike) -> Capacity:
+    def fit(cls, scale_out: npt.ArrayLike, capacity_per_s: npt.ArrayLike) -> CapacityRegression:
         """Fit on profiled scale-outs.
 
         Args:

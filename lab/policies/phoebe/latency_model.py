@@ -19,7 +19,7 @@ FEWEST_ROWS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class LatencyModel:
+class LatencyRegression:
     """Regression of the latency and the clusters of measured latencies, refitted together."""
 
     regression: ProfiledLatency
@@ -31,7 +31,7 @@ class LatencyModel:
         return latency, self.classes.classify(latency)
 
 
-def fit(rows: Iterable[Measurement], *, seed: int = 0) -> LatencyModel | None:
+def fit(rows: Iterable[Measurement], *, seed: int = 0) -> LatencyRegression | None:
     """Fit on the rows of the profile and those measured since; None when there are too few.
 
     Rows without a finite latency and throughput are left out.
@@ -83,9 +83,9 @@ def _is_usable(row: Measurement) -> bool:
 
 
 @lru_cache(maxsize=32)  # called again every minute with the same rows, of several jobs in turn
-def _fit(rows: tuple[Measurement, ...], seed: int) -> LatencyModel:
+def _fit(rows: tuple[Measurement, ...], seed: int) -> LatencyRegression:
     scale_out = np.array([row.scale_out for row in rows], float)
     throughput = np.array([row.throughput_per_s for row in rows], float)
     latency = np.array([row.latency_ms for row in rows], float)
     regression = ProfiledLatency.fit(scale_out, throughput, latency, seed=seed)
-    return LatencyModel(regression, LatencyClasses.fit(latency))
+    return LatencyRegression(regression, LatencyClasses.fit(latency))

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lab.policies.phoebe.capacity_profile import Capacity
-from lab.policies.phoebe.latency_model import LatencyModel as ProfiledModel
+from lab.policies.phoebe.capacity_profile import CapacityRegression
+from lab.policies.phoebe.latency_model import LatencyRegression as ProfiledModel
 from models.arrays import Floats, Ints
 from models.bundle.job_models import LatencyModel
 from models.policies.protocol import Situation
@@ -28,7 +28,7 @@ NO_CAPACITY = "nothing is known yet about the capacity of any operator"
 class ProfiledModels:
     """Ridge and M_L of the profiling phase; see :class:`lab.policies.phoebe.optimiser.ScaleOutModels`."""
 
-    capacity: Capacity
+    capacity: CapacityRegression
     latency_model: ProfiledModel
 
     def capacity_per_s(self, scale_outs: Sequence[int]) -> Floats:

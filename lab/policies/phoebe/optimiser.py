@@ -46,7 +46,7 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ScaleOutChoice:
     """The scale-out to run and what was expected of all.
 
     Attributes:
@@ -103,7 +103,7 @@ def choose(
     *,
     rule: Rule = "logged",
     target_s: float = RECOVERY_TARGET_S,
-) -> Choice:
+) -> ScaleOutChoice:
     """Return the choice by Algorithm 1 of the paper or by the rule that the prototype's logs follow.
 
     Raises:
@@ -113,10 +113,10 @@ def choose(
         chosen = algorithm_1(candidates, target_s=target_s)
     else:
         chosen = logged_rule(candidates, current, target_s=target_s).scale_out
-    return Choice(chosen, projected_per_s, candidates)
+    return ScaleOutChoice(chosen, projected_per_s, candidates)
 
 
-def reason(choice: Choice, current: int, target_s: float = RECOVERY_TARGET_S) -> str:
+def reason(choice: ScaleOutChoice, current: int, target_s: float = RECOVERY_TARGET_S) -> str:
     """Return one sentence on why."""
     candidate = choice.candidates.get(choice.scale_out)
     recovery = candidate.recovery_s if candidate is not None else math.nan

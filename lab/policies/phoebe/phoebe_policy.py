@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 from lab.policies.phoebe import latency_model, optimiser, phoebe_inputs
-from lab.policies.phoebe.capacity_profile import Capacity
+from lab.policies.phoebe.capacity_profile import CapacityRegression
 from lab.policies.phoebe.learned_models import NO_CAPACITY, LearnedModels, ProfiledModels
 from lab.policies.phoebe.optimiser import ScaleOutModels
 from lab.policies.phoebe.phoebe_options import PhoebeOptions
@@ -109,4 +109,4 @@ def _models(situation: Situation, memory: PhoebeMemory) -> ScaleOutModels | None
     fitted = latency_model.fit(latency_model.rows_of_one_latency(profile.rows, memory.samples))
     if fitted is None or len(profile.capacity) < MIN_CAPACITIES:
         return LearnedModels.of(situation)
-    return ProfiledModels(Capacity.fit(*profile.capacities), fitted)
+    return ProfiledModels(CapacityRegression.fit(*profile.capacities), fitted)

@@ -36,7 +36,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class ScaleOutDecision:
     """The choice and how it came about.
 
     Attributes:
@@ -67,7 +67,9 @@ def algorithm_1(candidates: Mapping[int, Candidate], *, target_s: float = RECOVE
     return next(fits, max(candidates))
 
 
-def logged_rule(candidates: Mapping[int, Candidate], current: int, *, target_s: float = RECOVERY_TARGET_S) -> Decision:
+def logged_rule(
+    candidates: Mapping[int, Candidate], current: int, *, target_s: float = RECOVERY_TARGET_S
+) -> ScaleOutDecision:
     """Return what the prototype decides, which differs from Algorithm 1 in four ways.
 
     Deviation (of the prototype from the paper): the recovery time must be strictly below the target; where nothing is
@@ -87,7 +89,7 @@ def logged_rule(candidates: Mapping[int, Candidate], current: int, *, target_s: 
     valid = tuple(s for s in in_time if _is_normal(candidates[s]))
     best = valid[0] if valid else compromise(candidates, current)
     small_step = current - _SMALL_STEP_DOWN <= best <= current
-    return Decision(current if small_step else best, best, in_time, valid)
+    return ScaleOutDecision(current if small_step else best, best, in_time, valid)
 
 
 def compromise(candidates: Mapping[int, Candidate], current: int) -> int:

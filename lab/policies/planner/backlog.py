@@ -64,7 +64,7 @@ def await_restart(snapshot: Snapshot, memory: ControllerMemory) -> tuple[Reactiv
 
 
 @dataclass(frozen=True, slots=True)
-class _Enlargement:
+class _ScaleUp:
     """A configuration to work a backlog off with.
 
     Attributes:
@@ -76,9 +76,7 @@ class _Enlargement:
     why: str
 
 
-def _cheapest_enlargement(
-    snapshot: Snapshot, memory: ControllerMemory, lag: float, stop_s: float
-) -> _Enlargement | None:
+def _cheapest_enlargement(snapshot: Snapshot, memory: ControllerMemory, lag: float, stop_s: float) -> _ScaleUp | None:
     """Return the wider configuration that costs least until a backlog is worked off, both rescales included.
 
     None where staying costs less, and where the capacity of the job is not known.
@@ -116,7 +114,7 @@ def _cheapest_enlargement(
     }
     if wanted == dict(snapshot.running):  # every operator is as wide as it may be
         return None
-    return _Enlargement(wanted, f"would take {stay_s / 60:.0f} min to work off, enlarged {go_s[best] / 60:.0f} min")
+    return _ScaleUp(wanted, f"would take {stay_s / 60:.0f} min to work off, enlarged {go_s[best] / 60:.0f} min")
 
 
 def _slots_at(snapshot: Snapshot, growable: Sequence[str], factors: Floats) -> Floats:
@@ -141,7 +139,7 @@ def _headroom_at(snapshot: Snapshot, memory: ControllerMemory, factors: Floats, 
     return least
 
 
-def _remember(memory: ControllerMemory, snapshot: Snapshot, wider: _Enlargement) -> ControllerMemory:
+def _remember(memory: ControllerMemory, snapshot: Snapshot, wider: _ScaleUp) -> ControllerMemory:
     return replace(memory, back_to=dict(snapshot.running), enlarged_to=dict(wider.parallelism))
 
 

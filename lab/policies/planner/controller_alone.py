@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from lab.policies.planner.controller_memory import ControllerMemory
-from lab.policies.planner.planner_policy import Planner
+from lab.policies.planner.planner_policy import PlannerPolicy
 from lab.policies.planner.reactive_controller import drop_plan
 from models.policies.evaluation.window_memory import learn_windows
 from models.policies.immediate_change import hold
 from models.policies.protocol import Schedule, Situation
 
 
-class ControllerAlone(Planner):
+class ControllerAlone(PlannerPolicy):
     """Is hosted as the planner, and leaves no step to the controller."""
 
     def decide(self, situation: Situation, memory: ControllerMemory) -> tuple[Schedule, ControllerMemory]:

@@ -56,7 +56,7 @@ class ScheduleProblem:
         return solve(self.costs.cost_per_bin(prices)[None], self.costs.switch[None], np.zeros(1, np.int64))
 
 
-class Planner:
+class PlannerPolicy:
     """Plans ahead with a usable forecast; between two plans, and without one, the reactive controller decides."""
 
     def first_memory(self) -> ControllerMemory:

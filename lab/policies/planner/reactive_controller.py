@@ -33,7 +33,7 @@ from lab.policies.planner.known_capacity import (
 )
 from lab.policies.planner.scale_down import break_even_scale_down, update_low_loads
 from lab.policies.tuning.observed_capacity import capacity_near
-from lab.scheduling.planner_settings import PlannerSettings, Reactive
+from lab.scheduling.planner_settings import PlannerSettings, ReactiveSettings
 from models.policies.evaluation.pending_steps import PendingStep, latest_due
 from models.policies.evaluation.reactive_decision import ReactiveDecision
 from models.policies.evaluation.window_memory import learn_windows
@@ -46,7 +46,7 @@ from models.policies.tuning.reading import MeanMetrics
 from models.scheduling.figures import format_count
 
 
-def _reactive(snapshot: Snapshot) -> Reactive:
+def _reactive(snapshot: Snapshot) -> ReactiveSettings:
     return PlannerSettings.of(snapshot.options).reactive
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from lab.replay.bound.programme import BoundProgramme, Solution
-from lab.replay.bound.window_run import Stop, run_window
+from lab.replay.bound.programme import BoundProgramme, BoundSolution
+from lab.replay.bound.window_run import StopState, run_window
 from models.arrays import Ints
 
 
-def follow_choices(programme: BoundProgramme, solution: Solution, first_slots: int) -> tuple[Ints, float]:
+def follow_choices(programme: BoundProgramme, solution: BoundSolution, first_slots: int) -> tuple[Ints, float]:
     """Return the (W,) slots of a job that begins without a backlog and does what is best, and its oldest age, seconds.
 
     Between ages of the grid the nearer one decides.
@@ -23,7 +23,7 @@ def follow_choices(programme: BoundProgramme, solution: Solution, first_slots: i
     middles_s = 0.5 * (ages_s[1:] + ages_s[:-1])
     path = np.zeros(len(solution.choices), np.int64)
     oldest_s = 0.0
-    place, age_s, stop = first_slots - 1, np.zeros((1, 1)), Stop()
+    place, age_s, stop = first_slots - 1, np.zeros((1, 1)), StopState()
     asked: tuple[int, int] | None = None  # the window with which slots come, and the place that they are for
     for window, choices in enumerate(solution.choices):
         is_down = stop.until_s > known.begin_s(window)

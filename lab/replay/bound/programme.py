@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from lab.replay.bound.known_run import KnownRun
-from lab.replay.bound.window_run import Stop, WindowEnd, run_window
+from lab.replay.bound.window_run import StopState, WindowEnd, run_window
 from lab.replay.conditions import Prices
 from models.arrays import Floats, Ints
 
@@ -53,7 +53,7 @@ def build_ages_s(lag_target_s: float, steps: int, dense_until_s: float = 0.0) ->
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class WindowDecision:
     """What is best at the beginning of a window, with the job up, or down after one failure.
 
     Attributes:
@@ -65,12 +65,12 @@ class Choice:
     target: Ints
 
 
-Choices = Mapping[int | None, Choice]
+Choices = Mapping[int | None, WindowDecision]
 """Place of the failure that still lasts, None of a job that is up -> what is best."""
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
+class LeastCosts:
     """Least cost from the beginning of a window on.
 
     Attributes:
@@ -88,7 +88,7 @@ class Values:
 
 
 @dataclass(frozen=True, slots=True)
-class Solution:
+class BoundSolution:
     """Result of the programme.
 
     Attributes:
@@ -97,7 +97,7 @@ class Solution:
         choices: of every window; none of a bound.
     """
 
-    first: Values
+    first: LeastCosts
     least: Mapping[int, float]
     choices: Sequence[Choices]
 
@@ -137,10 +137,10 @@ class BoundProgramme:
         self.wait_windows = int(waits)
         self.again_s = known.disturbances.checkpoint_duration_s * known.disturbances.waits_for_checkpoint
         self.wait_cost = np.maximum(self.slot_cost - self.slot_cost.T, 0.0)[..., None] * waits  # (P to, P from, 1)
-        self._values: dict[int, Values] = {}
+        self._values: dict[int, LeastCosts] = {}
         self._end = known.windows
 
-    def solve(self, windows: int | None = None, least_at: Sequence[int] = ()) -> Solution:
+    def solve(self, windows: int | None = None, least_at: Sequence[int] = ()) -> BoundSolution:
         """Solve the first windows of the run.
 
         Args:
@@ -159,18 +159,18 @@ class BoundProgramme:
                 choices.append(choice)
             if window in least_at:
                 least[window] = values.least
-        return Solution(self._values[0], least, choices[::-1])
+        return BoundSolution(self._values[0], least, choices[::-1])
 
     def lacks_slots(self, place: int, target: int) -> bool:
         """Whether a rise to another place waits for slots."""
         return bool(self.wait_cost[target, place, 0] > 0)
 
-    def stop_with_slots(self, window: int, stop: Stop) -> Stop:
+    def stop_with_slots(self, window: int, stop: StopState) -> StopState:
         """Return the downtime of a rise whose slots come with a window, after another one that may last on."""
         until_s = self.known.begin_s(window) + float(self.known.rescale_downtime_s[window])
         if stop.until_s <= self.known.begin_s(window):
-            return Stop(self.known.begin_s(window), until_s)
-        return Stop(stop.from_s, max(stop.until_s, until_s))
+            return StopState(self.known.begin_s(window), until_s)
+        return StopState(stop.from_s, max(stop.until_s, until_s))
 
     def find_checkpoint(self, until_s: float, window: int) -> int:
         """Return the place of the checkpoint's age that the next failure finds, from a window on."""
@@ -180,7 +180,7 @@ class BoundProgramme:
         age_s = known.find_checkpoint_age_s(until_s, float(known.failure_at_s[ahead]))
         return max(int(np.searchsorted(self.checkpoint_ages_s, age_s, side="right")) - 1, 0)
 
-    def stop_for_rescale(self, window: int, failure: int | None) -> Stop | None:
+    def stop_for_rescale(self, window: int, failure: int | None) -> StopState | None:
         """Return the downtime of a rescale with a window's beginning; None where it is not possible.
 
         Args:
@@ -192,40 +192,40 @@ class BoundProgramme:
         if not known.may_rescale[window]:
             return None
         if failure is None:
-            return Stop(now_s, until_s)
+            return StopState(now_s, until_s)
         at_s = float(known.failure_at_s[failure])
         back_s = at_s + float(known.failure_downtime_s[failure])
         is_noticed = at_s + known.disturbances.failure_noticed_s <= now_s
-        return Stop(at_s, max(until_s, back_s)) if is_noticed else None
+        return StopState(at_s, max(until_s, back_s)) if is_noticed else None
 
-    def _solve_window(self, window: int) -> tuple[Values, Choices]:
+    def _solve_window(self, window: int) -> tuple[LeastCosts, Choices]:
         known, now_s = self.known, self.known.begin_s(window)
         up, choice = self._choose(self._stay_up(window), window, None)
         values: dict[int, Floats] = {}
-        choices: dict[int | None, Choice] = {None: choice}
+        choices: dict[int | None, WindowDecision] = {None: choice}
         for failure, (at_s, downtime_s) in enumerate(zip(known.failure_at_s, known.failure_downtime_s, strict=True)):
             if at_s < now_s < at_s + downtime_s:
-                stay = self._run(window, Stop(float(at_s), float(at_s + downtime_s), failure))
+                stay = self._run(window, StopState(float(at_s), float(at_s + downtime_s), failure))
                 best, choices[failure] = self._choose(stay[None], window, failure)
                 values[failure] = best[0]
-        return Values(up, values), choices
+        return LeastCosts(up, values), choices
 
     def _stay_up(self, window: int) -> Floats:
         """Return (C, P, A) the cost of a job that runs and keeps its slots."""
         failures = self.known.find_failures(window)
         if not failures:
             shape = (len(self.checkpoint_ages_s), self.slots_max, len(self.ages_s))
-            return np.broadcast_to(self._run(window, Stop()), shape)
+            return np.broadcast_to(self._run(window, StopState()), shape)
         # Just after a restart not even the least age of a checkpoint has passed.
         into_s = float(self.known.failure_at_s[failures[0]]) - self.known.begin_s(window)
         ages_s = [min(float(self.checkpoint_ages_s[0]), into_s), *self.checkpoint_ages_s[1:].tolist()]
-        return np.stack([self._run(window, Stop(checkpoint_s=age_s)) for age_s in ages_s])
+        return np.stack([self._run(window, StopState(checkpoint_s=age_s)) for age_s in ages_s])
 
-    def _choose(self, stay: Floats, window: int, failure: int | None) -> tuple[Floats, Choice]:
+    def _choose(self, stay: Floats, window: int, failure: int | None) -> tuple[Floats, WindowDecision]:
         """Return the lower cost of staying, (..., P, A), and of the best rescale, and which it is."""
         stop = self.stop_for_rescale(window, failure)
         if stop is None:
-            return stay, Choice(bytes(-(-stay.size // 8)), np.zeros((1, stay.shape[-1]), np.uint16))
+            return stay, WindowDecision(bytes(-(-stay.size // 8)), np.zeros((1, stay.shape[-1]), np.uint16))
         change = self.prices.rescale + self._run(window, stop, self.again_s * (failure is None))[:, None]
         if not self.known.disturbances.is_at_once:
             change = change + self.wait_cost
@@ -236,9 +236,9 @@ class BoundProgramme:
             change = np.where(self.wait_cost > 0, self.prices.rescale + self._wait_for_slots(window, failure), change)
         best = change.min(axis=0)
         target = change.argmin(axis=0).astype(np.uint16)
-        return np.minimum(stay, best), Choice(np.packbits(best < stay).tobytes(), target)
+        return np.minimum(stay, best), WindowDecision(np.packbits(best < stay).tobytes(), target)
 
-    def _run(self, window: int, stop: Stop, again_s: float = 0.0) -> Floats:
+    def _run(self, window: int, stop: StopState, again_s: float = 0.0) -> Floats:
         """Return the cost from a window on of all slots and ages of the grid; the slots change at its end at best.
 
         Args:
@@ -255,10 +255,10 @@ class BoundProgramme:
         if last >= self._end:  # they come too late
             return np.full((self.slots_max, *self.wait_cost.shape[1:]), np.inf)
         cost, age_s = np.zeros((self.slots_max, len(self.ages_s))), self.ages_s[None]
-        stop = Stop(checkpoint_s=0.0)  # no failure finds an older one
+        stop = StopState(checkpoint_s=0.0)  # no failure finds an older one
         if failure is not None:
             at_s = float(known.failure_at_s[failure])
-            stop = Stop(at_s, at_s + float(known.failure_downtime_s[failure]), failure)
+            stop = StopState(at_s, at_s + float(known.failure_downtime_s[failure]), failure)
         for one in range(window, last):
             end = run_window(known, one, slice(None), age_s, stop)
             cost, age_s = cost + self.slot_cost + self.prices.late * end.late_s / 60.0, end.age_s
@@ -272,7 +272,7 @@ class BoundProgramme:
         share = np.clip((age_s - self.ages_s[below]) / (self.ages_s[below + 1] - self.ages_s[below]), 0.0, 1.0)
         return np.asarray(going[:, below] * (1 - share) + going[:, below + 1] * share + cost + self.wait_cost)
 
-    def _fall(self, window: int, stop: Stop) -> Floats:
+    def _fall(self, window: int, stop: StopState) -> Floats:
         """Return (P to, P from, A) the cost where a job pays for other slots than it has in the window."""
         end = run_window(self.known, window, slice(None), self.ages_s[None] + self.again_s, stop)
         flat = WindowEnd(end.late_s.reshape(1, -1), end.age_s.reshape(1, -1), end.stop)

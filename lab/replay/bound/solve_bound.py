@@ -11,7 +11,7 @@ from include.utc import DAY_S
 from lab.replay.bound.best_path import follow_choices
 from lab.replay.bound.known_run import KnownRun
 from lab.replay.bound.programme import FINE, BoundProgramme, build_ages_s
-from lab.replay.bound.window_run import Stop
+from lab.replay.bound.window_run import StopState
 from lab.replay.conditions import Conditions
 from lab.replay.drivers import ScheduleDriver
 from lab.replay.pipeline_state import find_first_parallelism
@@ -64,7 +64,7 @@ def solve_bound(workload: Workload, seed: int, conditions: Conditions) -> Bound:
     # The grid is fine where the job is: each window rounds down again.
     ages_s = build_ages_s(known.lag_target_s, FINE, DENSE_SHARE * oldest_s)
     programme = BoundProgramme(known, conditions.prices, joins_ages=False, ages_s=ages_s)
-    checkpoint = programme.find_checkpoint(Stop().until_s, 0)
+    checkpoint = programme.find_checkpoint(StopState().until_s, 0)
     solution = programme.solve(least_at=tuple(begins.values()))
     least = {segment: solution.least[begin] for segment, begin in begins.items()}
     least["all"] = float(solution.first.up[checkpoint, first_slots - 1, 0])
@@ -110,7 +110,7 @@ def solve_least(workload: Workload, seed: int, conditions: Conditions, ages_s: F
         ages_s = build_ages_s(known.lag_target_s, COARSE_FINE, min(DENSE_SHARE * oldest_s, _DENSE_UNTIL_S))
         schedule = _schedule_path(workload, path, first_slots, conditions)
     programme = BoundProgramme(known, conditions.prices, joins_ages=False, ages_s=ages_s)
-    checkpoint = programme.find_checkpoint(Stop().until_s, 0)
+    checkpoint = programme.find_checkpoint(StopState().until_s, 0)
     least = float(programme.solve().first.up[checkpoint, first_slots - 1, 0])
     return LeastCost(least, schedule, ages_s)
 

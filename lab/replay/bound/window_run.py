@@ -13,7 +13,7 @@ _NOTHING_S = 1e-6  # as in the engine
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class StopState:
     """Whether and why a job does not run, the same for all states of a batch.
 
     Attributes:
@@ -40,10 +40,10 @@ class WindowEnd:
 
     late_s: Floats
     age_s: Floats
-    stop: Stop
+    stop: StopState
 
 
-def run_window(known: KnownRun, window: int, slots: slice, age_s: Floats, stop: Stop) -> WindowEnd:
+def run_window(known: KnownRun, window: int, slots: slice, age_s: Floats, stop: StopState) -> WindowEnd:
     """Run N numbers of slots through a window.
 
     A failure finds the job at the checkpoint that the stop tells.  Where that is older than the window, how much had
@@ -88,7 +88,9 @@ def _share_down(known: KnownRun, window: int, from_s: float, until_s: float) -> 
     return np.asarray(np.clip(down_s, 0.0, known.step_s) / known.step_s)
 
 
-def _fail(known: KnownRun, window: int, failure: int, stop: Stop, processed: list[Floats]) -> tuple[Floats, Stop]:
+def _fail(
+    known: KnownRun, window: int, failure: int, stop: StopState, processed: list[Floats]
+) -> tuple[Floats, StopState]:
     """Return (N, M) the records processed in the state that a failed job restores, and the new stop.
 
     Args:
@@ -112,4 +114,4 @@ def _fail(known: KnownRun, window: int, failure: int, stop: Stop, processed: lis
         share = min((at_s - began_s) / known.step_s - step, 1.0)
         restored = (1.0 - share) * processed[step] + share * processed[step + 1] if step >= 0 else processed[0]
     until_s = failed_s + float(known.failure_downtime_s[failure])
-    return restored, Stop(failed_s, until_s, failure)
+    return restored, StopState(failed_s, until_s, failure)

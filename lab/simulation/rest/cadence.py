@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lab.simulation.fleet import Fleet
-from lab.simulation.samples import Samples
+from lab.simulation.samples import SampledMetrics
 from models.arrays import Bools
 
 BEHIND_S = 5.0
@@ -17,7 +17,7 @@ LONGEST_S = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Cadence:
+class PollSelection:
     """Which of a job's samples are polled.
 
     Attributes:
@@ -33,7 +33,7 @@ class Cadence:
         """Return the regular polls among the samples of an hour."""
         return samples[self.samples_per_poll - 1 :: self.samples_per_poll]
 
-    def find_recovering(self, fleet: Fleet, samples: Samples) -> Bools:
+    def find_recovering(self, fleet: Fleet, samples: SampledMetrics) -> Bools:
         """Return (K, J): which samples show a job that recovers."""
         at_s = samples.at_s[:, None]
         rate_per_s, pending = (np.where(fleet.is_source, of, 0.0) for of in (samples.taken_per_s, samples.pending))
@@ -43,4 +43,4 @@ class Cadence:
         return np.asarray((self.recovery_s > 0.0) & (at_s >= samples.down_from) & (is_near | is_behind))
 
 
-EVERY_SAMPLE = Cadence()
+EVERY_SAMPLE = PollSelection()

@@ -10,7 +10,7 @@ RETAINED_FAILURES = 16  # as many as Flink keeps
 
 
 @dataclass(frozen=True, slots=True)
-class Checkpoint:
+class CheckpointEvent:
     """A completed checkpoint; times in epoch milliseconds."""
 
     number: int
@@ -23,7 +23,7 @@ def _path(job_id: str, number: int) -> str:
     return f"s3://checkpoints/{job_id}/chk-{number}"
 
 
-def _build_completed(job_id: str, one: Checkpoint, subtasks: int) -> dict[str, object]:
+def _build_completed(job_id: str, one: CheckpointEvent, subtasks: int) -> dict[str, object]:
     return {
         "className": "completed",
         "id": one.number,
@@ -48,7 +48,7 @@ def _build_completed(job_id: str, one: Checkpoint, subtasks: int) -> dict[str, o
 
 
 def build_checkpoints_reply(
-    job_id: str, kept: Sequence[Checkpoint], restored: tuple[int, int] | None, subtasks: int
+    job_id: str, kept: Sequence[CheckpointEvent], restored: tuple[int, int] | None, subtasks: int
 ) -> dict[str, object]:
     """Return the reply of ``/jobs/:jid/checkpoints``.
 
@@ -84,7 +84,7 @@ def build_checkpoints_reply(
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class TaskManagerLoss:
     """One failure: a TaskManager that was lost."""
 
     at_ms: int
@@ -112,7 +112,7 @@ class Failure:
         }
 
 
-def build_exceptions_reply(failures: Sequence[Failure]) -> dict[str, object]:
+def build_exceptions_reply(failures: Sequence[TaskManagerLoss]) -> dict[str, object]:
     """Return the reply of ``/jobs/:jid/exceptions`` from failures in order of time: the newest stands first."""
     entries = [failure.entry() for failure in reversed(failures[-RETAINED_FAILURES:])]
     return {

@@ -7,9 +7,14 @@ from dataclasses import dataclass
 
 from include.flink.endpoints import JOB_METRICS
 from lab.simulation.fleet import Fleet
-from lab.simulation.rest.events import Checkpoint, Failure, build_checkpoints_reply, build_job_metrics_reply
+from lab.simulation.rest.events import (
+    CheckpointEvent,
+    TaskManagerLoss,
+    build_checkpoints_reply,
+    build_job_metrics_reply,
+)
 from lab.simulation.rest.job_reply import JobDetails
-from lab.simulation.samples import Samples
+from lab.simulation.samples import SampledMetrics
 from lab.simulation.state import NEVER, Restart, RestartKind
 
 CANCELLING_SHARE = 0.3  # of a downtime: tasks stop first, then the job waits for new ones
@@ -18,7 +23,7 @@ FIRST_START_MS = 4200
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class TimeOrigin:
     """Where the simulation's time lies in the calendar.
 
     Attributes:
@@ -39,7 +44,9 @@ class Origin:
 class JobTimeline:
     """One job of some samples; ``restarts`` are those of the whole fleet."""
 
-    def __init__(self, fleet: Fleet, samples: Samples, restarts: Sequence[Restart], origin: Origin, job: int) -> None:
+    def __init__(
+        self, fleet: Fleet, samples: SampledMetrics, restarts: Sequence[Restart], origin: TimeOrigin, job: int
+    ) -> None:
         self._spec, self._samples, self._origin, self._job = fleet.specs[job], samples, origin, job
         self._failures = [one for one in restarts if one.job == job and one.kind is RestartKind.FAILURE]
         self._at: list[float] = samples.at_s.tolist()
@@ -87,13 +94,13 @@ class JobTimeline:
             return self._origin.ms(until)
         return self._origin.submitted_ms[self._job] + FIRST_START_MS
 
-    def _checkpoints(self, poll: int) -> list[Checkpoint]:
+    def _checkpoints(self, poll: int) -> list[CheckpointEvent]:
         """Return the last completed checkpoints, newest first, numbered since the job was submitted."""
         origin, job, interval_s = self._origin, self._job, self._spec.checkpoint_interval_s
         before = (origin.epoch_ms - origin.submitted_ms[job]) // round(1000 * interval_s)
         newest = int(before + self._samples.completed[poll, job])
         return [
-            Checkpoint(newest - age, origin.ms(trigger), max(1, round(1000 * duration)), int(size))
+            CheckpointEvent(newest - age, origin.ms(trigger), max(1, round(1000 * duration)), int(size))
             for age, (trigger, duration, size) in enumerate(self._samples.checkpoints[poll, job].tolist())
             if newest > age
         ]
@@ -131,7 +138,7 @@ class JobTimeline:
         failures = self._samples.failures[:, self._job]
         return bool(before >= 0 and failures[poll] > failures[before])
 
-    def failures(self, poll: int) -> list[Failure]:
+    def failures(self, poll: int) -> list[TaskManagerLoss]:
         """Return the failures up to a poll, in order of time; which task noticed it follows from its time."""
         result = []
         for restart in self._failures:
@@ -141,5 +148,5 @@ class JobTimeline:
                 p = int(restart.before[index])
                 host = f"10.0.{self._job % 250}.{draw % 200 + 10}:6121"
                 at_ms = self._origin.ms(restart.down_from_s)
-                result.append(Failure(at_ms, self._spec.operators[index].name, draw % p + 1, p, host))
+                result.append(TaskManagerLoss(at_ms, self._spec.operators[index].name, draw % p + 1, p, host))
         return result

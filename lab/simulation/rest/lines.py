@@ -10,10 +10,10 @@ import numpy as np
 from include.flink.endpoints import job_metrics_path, job_path, vertex_metrics_path
 from include.flink.raw_format import Endpoint
 from lab.simulation.fleet import Fleet
-from lab.simulation.rest.cadence import EVERY_SAMPLE, Cadence
+from lab.simulation.rest.cadence import EVERY_SAMPLE, PollSelection
 from lab.simulation.rest.events import build_exceptions_reply, build_overview_reply
 from lab.simulation.rest.job_reply import build_hollow_details, build_job_reply, build_plan_reply, list_hole_values
-from lab.simulation.rest.job_timeline import JobTimeline, Origin
+from lab.simulation.rest.job_timeline import JobTimeline, TimeOrigin
 from lab.simulation.rest.metrics import (
     BUSY,
     aggregate_metrics,
@@ -22,7 +22,7 @@ from lab.simulation.rest.metrics import (
     list_metric_ids,
 )
 from lab.simulation.rest.template import HOLE, Ids, build_template, dumps
-from lab.simulation.samples import Samples
+from lab.simulation.samples import SampledMetrics
 from lab.simulation.state import Restart
 
 NAN_AFTER_START_S = 20.0
@@ -54,10 +54,10 @@ class LineWriter:
     def __init__(
         self,
         fleet: Fleet,
-        samples: Samples,
+        samples: SampledMetrics,
         restarts: Sequence[Restart],
-        origin: Origin,
-        cadence: Cadence = EVERY_SAMPLE,
+        origin: TimeOrigin,
+        cadence: PollSelection = EVERY_SAMPLE,
     ) -> None:
         self._fleet, self._samples, self._origin, self._cadence = fleet, samples, origin, cadence
         self._recovering = cadence.find_recovering(fleet, samples)

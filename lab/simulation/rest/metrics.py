@@ -12,7 +12,7 @@ import numpy as np
 
 from include.flink.endpoints import AGGREGATES, SOURCE_METRICS, VERTEX_METRICS
 from lab.simulation.fleet import Fleet
-from lab.simulation.samples import Samples
+from lab.simulation.samples import SampledMetrics
 from lab.simulation.spec import OperatorSpec
 from models.arrays import Floats
 
@@ -70,7 +70,7 @@ def _compute_spread(fleet: Fleet, parallelism: Floats) -> Floats:
     return own * (1.0 - 1.0 / parallelism)
 
 
-def aggregate_metrics(fleet: Fleet, samples: Samples) -> Floats:
+def aggregate_metrics(fleet: Fleet, samples: SampledMetrics) -> Floats:
     """Return the aggregates of every metric, (K, J, O, metrics, 5): those polled, then those of source operators.
 
     Counters, times and the backlog are whole numbers per subtask as in Flink.  ``skew`` is Flink's mean absolute

@@ -28,7 +28,7 @@ COLUMNS = [column.split()[0] for column in ROW_SCHEMA.split(", ")]
 
 
 @dataclass(frozen=True, slots=True)
-class LearnTask:
+class PolicyLearnTask:
     """Common inputs of every job's learning; shipped to the executors once."""
 
     settings: Settings
@@ -36,7 +36,7 @@ class LearnTask:
     bundle: Broadcast[FleetBundle]
 
 
-def make_learner(task: LearnTask) -> Callable[[pd.DataFrame, pd.DataFrame], pd.DataFrame]:
+def make_learner(task: PolicyLearnTask) -> Callable[[pd.DataFrame, pd.DataFrame], pd.DataFrame]:
     """Return the function that Spark applies to the graph and the windows of each job."""
 
     def learn(states: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
@@ -46,7 +46,7 @@ def make_learner(task: LearnTask) -> Callable[[pd.DataFrame, pd.DataFrame], pd.D
     return learn
 
 
-def job_row(task: LearnTask, state: dict[Any, Any], windows: pd.DataFrame) -> dict[str, object]:
+def job_row(task: PolicyLearnTask, state: dict[Any, Any], windows: pd.DataFrame) -> dict[str, object]:
     """Return the row of one job: what its policy now remembers, or the name of why it learnt nothing."""
     cluster, job = state["cluster"], state["job"]
     name = task.settings.planner.policy_of(cluster, job)

@@ -18,7 +18,7 @@ from include.stage_names import LEARN
 from include.stages import StageRequest
 from lab.stages.inputs.newest_rows import memory_rows, read_graphs
 from lab.stages.inputs.windows import has_policy, windows_between
-from lab.stages.learn.job_learning import ROW_SCHEMA, LearnTask, make_learner
+from lab.stages.learn.job_learning import ROW_SCHEMA, PolicyLearnTask, make_learner
 from spark_jobs.lake import Lake
 from spark_jobs.model_store import champion
 from spark_jobs.newest_rows import JOB
@@ -40,7 +40,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     since = as_of - timedelta(days=settings.training.lookback_days)
     states = read_graphs(lake, as_of).where(learns)
     windows = windows_between(lake.read(tables.OBSERVATIONS), since, as_of).where(learns)
-    task = LearnTask(settings, as_of, spark.sparkContext.broadcast(bundle))
+    task = PolicyLearnTask(settings, as_of, spark.sparkContext.broadcast(bundle))
     made = states.groupBy(*JOB).cogroup(windows.groupBy(*JOB)).applyInPandas(make_learner(task), ROW_SCHEMA)  # type: ignore[arg-type]
     rows = made.localCheckpoint()
     if rows.isEmpty():

@@ -22,7 +22,7 @@ from models.bundle.job_models import JobModels
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class ProfiledSubject:
     """The job to profile.
 
     Attributes:
@@ -43,10 +43,10 @@ class Subject:
     seed: int
 
 
-Adapter = Callable[[Subject], ProfilingCluster]
+Adapter = Callable[[ProfiledSubject], ProfilingCluster]
 
 
-def simulated_adapter(subject: Subject) -> ProfilingCluster:
+def simulated_adapter(subject: ProfiledSubject) -> ProfilingCluster:
     """Return deployments of the simulated replica.
 
     Raises:
@@ -56,7 +56,7 @@ def simulated_adapter(subject: Subject) -> ProfilingCluster:
     return SimulatedProfiling(spec, AT_THE_SOURCES, seed=subject.seed)
 
 
-def flink_adapter(subject: Subject) -> ProfilingCluster:
+def flink_adapter(subject: ProfiledSubject) -> ProfilingCluster:
     """Return side deployments on the Flink cluster of ``profiling.rest_url``.
 
     Raises:

@@ -21,7 +21,7 @@ from lab.profiling.journal import Journal
 from lab.profiling.profiling import profile, profiling_options
 from lab.simulation.spec import SpecError
 from lab.stages.inputs.skipped_jobs import ProfilingSkip
-from lab.stages.profiling.adapters import Subject, adapter
+from lab.stages.profiling.adapters import ProfiledSubject, adapter
 from models.bundle.fleet_bundle import BundleError, FleetBundle
 from models.policies.registry import memory_codec, policy
 from spark_jobs.plan_inputs.job_state import graph_of, placed_of
@@ -77,7 +77,7 @@ def _profile_row(task: ProfileTask, state: dict[Any, Any], name: str) -> list[Ro
     load = state["worker_load_per_s"]
     if pd.isna(load) or not load > 0:
         return [{"refusal": str(ProfilingSkip.NO_LOAD)}]
-    subject = Subject(
+    subject = ProfiledSubject(
         cluster=cluster,
         job=job,
         graph=graph_of(json.loads(state["operators"])),

@@ -22,7 +22,7 @@ from benchmarks.chaos.snapshot_counts import SnapshotCounts, SnapshotWatch, find
 from benchmarks.chaos.world import Span, World, Wrong
 from include.flink.faults import FlinkUnreachableError
 from include.settings import check_settings
-from lab.local_flink.load import AGGREGATE, COUNTED_SINK, SOURCE, Form
+from lab.local_flink.load import AGGREGATE, COUNTED_SINK, SOURCE, LoadTopology
 
 
 def test_every_fault_says_before_the_run_how_it_may_end(tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_three_jobs_cannot_all_have_what_they_may_want_and_take_checkpoints_as_l
     assert (SHORT.confirm_s, SHORT.settles_s, SHORT.valid_s) == (18.0, 240.0, 150.0)
     assert LONG.confirm_s > SHORT.confirm_s + 3 * LONG.checkpoint_every_s - 1
     assert Conditions(300.0).valid_s > Conditions(300.0).confirm_s > 900.0
-    assert {options.form for options in OPTIONS.values()} == {Form.COUNTED}
+    assert {options.form for options in OPTIONS.values()} == {LoadTopology.COUNTED}
     assert all(options.chaining for options in OPTIONS.values())
 
 

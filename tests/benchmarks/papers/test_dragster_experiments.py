@@ -21,7 +21,7 @@ from benchmarks.papers.dragster.dragster_experiments import (
 from benchmarks.papers.dragster.dragster_jobs import HIGH_PER_S, LOW_PER_S, YAHOO_PER_S, word_count, yahoo
 from benchmarks.papers.dragster.dragster_measures import Interval, slots, usual_configuration
 from include.policy_parameters import read_parameters
-from lab.policies.dragster.dragster_options import Form, Options, Target
+from lab.policies.dragster.dragster_options import CapacityTarget, DragsterOptions, ThroughputForm
 from lab.policies.dragster.given_network import apply_given
 from lab.policies.dragster.network import network
 
@@ -39,7 +39,7 @@ def dhalion() -> Record:
 
 @pytest.fixture(scope="module")
 def saddle() -> Record:
-    return play(APP, LOADS, make_dragsters(APP, Options(), 10), seed=31, **PUBLISHED)
+    return play(APP, LOADS, make_dragsters(APP, DragsterOptions(), 10), seed=31, **PUBLISHED)
 
 
 def test_dhalion_reaches_5_and_10_in_14_slots(dhalion: Record) -> None:
@@ -69,8 +69,10 @@ def test_a_stop_costs_five_percent_of_the_slot(dhalion: Record) -> None:
 def test_a_budget_of_8_strands_dhalion_and_not_dragster() -> None:
     stuck = play(APP, HIGH, make_dhalions(APP, replace(DHALION, budget=8)), noise=0.0, **PUBLISHED)
     assert stuck.tasks[0, -1].tolist() == [5, 3]
-    for target in Target:
-        free = play(APP, HIGH, make_dragsters(APP, Options(target=target, budget_tasks=8), 3), seed=32, **PUBLISHED)
+    for target in CapacityTarget:
+        free = play(
+            APP, HIGH, make_dragsters(APP, DragsterOptions(target=target, budget_tasks=8), 3), seed=32, **PUBLISHED
+        )
         assert (free.pods <= 8).all()
         assert (usual_configuration(free) == [3, 5]).all()
         best = free.steady_per_s[0][(free.tasks[0] == [3, 5]).all(axis=1)][-1]
@@ -93,7 +95,9 @@ def test_the_saddle_point_converges_in_8_slots_and_then_remembers(saddle: Record
 
 
 def test_the_gradient_converges_before_dhalion() -> None:
-    result = play(APP, HIGH, make_dragsters(APP, Options(target=Target.GRADIENT), 5), seed=33, **PUBLISHED)
+    result = play(
+        APP, HIGH, make_dragsters(APP, DragsterOptions(target=CapacityTarget.GRADIENT), 5), seed=33, **PUBLISHED
+    )
     assert Interval(result).converged_slot.max() < 14
     assert (usual_configuration(result) == [5, 10]).all()
 
@@ -102,7 +106,7 @@ def test_six_operators_take_dhalion_twice_as_long() -> None:
     app = yahoo()
     offered = np.full(30, YAHOO_PER_S)
     slow = Interval(play(app, offered, make_dhalions(app), noise=0.0, **PUBLISHED))
-    fast = Interval(play(app, offered, make_dragsters(app, Options(), 10), seed=34, **PUBLISHED))
+    fast = Interval(play(app, offered, make_dragsters(app, DragsterOptions(), 10), seed=34, **PUBLISHED))
     assert slow.record.tasks[0, -1].tolist() == [8, 8, 8, 8, 9, 9]
     assert fast.converged_slot.mean() <= 11
     assert slow.converged_slot[0] >= 1.8 * fast.converged_slot.mean()
@@ -127,8 +131,10 @@ def test_a_backlog_is_carried_from_window_to_window_and_worked_off_when_the_load
 
 def test_learnt_throughput_functions_do_as_well_as_given_ones() -> None:
     """Theorem 2: the same order of regret."""
-    given = play(APP, HIGH, make_dragsters(APP, Options(), 4), seed=35, **PUBLISHED)
-    for form in Form:
-        learnt = play(APP, HIGH, make_dragsters(APP, Options(throughput=form), 4, learns=True), seed=35, **PUBLISHED)
+    given = play(APP, HIGH, make_dragsters(APP, DragsterOptions(), 4), seed=35, **PUBLISHED)
+    for form in ThroughputForm:
+        learnt = play(
+            APP, HIGH, make_dragsters(APP, DragsterOptions(throughput=form), 4, learns=True), seed=35, **PUBLISHED
+        )
         missed = [float((HIGH_PER_S - record.rate_per_s).mean()) for record in (given, learnt)]
         assert missed[1] <= 1.25 * missed[0]

@@ -9,7 +9,7 @@ from benchmarks.papers.mdp_rl.mdp_rl_runs import run_centralised, run_decentrali
 from benchmarks.papers.mdp_rl.mdp_rl_tables import PUBLISHED_FILE
 from benchmarks.papers.mdp_rl.pipeline import SLOTS, judge, objective_s, read_published_counts
 from benchmarks.papers.mdp_rl.years import summary
-from lab.policies.mdp_rl.learner import Learner, Sweeps
+from lab.policies.mdp_rl.learner import AgentLearner, Sweeps
 from lab.policies.mdp_rl.rate_chain import transition_probabilities, walk
 
 CHAIN = transition_probabilities(read_published_counts())
@@ -64,7 +64,7 @@ def test_agents_of_one_batch_do_not_see_each_other() -> None:
 def test_the_unknown_cost_is_an_exponential_average_of_the_cell_that_was_run() -> None:
     violated = np.zeros((2, 3, 1))
     violated[1, 0] = 1.0
-    agent = Learner((2, 3, 1), (1,), np.ones((3, 1)), violated, knows_response=False)
+    agent = AgentLearner((2, 3, 1), (1,), np.ones((3, 1)), violated, knows_response=False)
     for _ in range(2):
         agent.observe(0, 1, np.array([0]))
     agent.observe(0, 0, np.array([0]))

@@ -8,7 +8,7 @@ import pytest
 from lab.replay.candidate_policies import build_candidates
 from lab.replay.conditions import Conditions
 from lab.replay.replay_run import ReplayRun
-from lab.replay.scores import Ledger
+from lab.replay.scores import WindowCosts
 from lab.replay.workload import Workload
 from lab.simulation.spec import JobSpec, OperatorSpec
 
@@ -25,7 +25,7 @@ JOB = JobSpec(
 )
 
 
-def replayed(rates_per_s: np.ndarray) -> Ledger:
+def replayed(rates_per_s: np.ndarray) -> WindowCosts:
     """Return what the planner did, from a cold start, under rates at steps of 10 s."""
     load, conditions = Workload(JOB, MONDAY, 10, rates_per_s[:, None]), Conditions()
     return ReplayRun(load, build_candidates(["planner"], load, conditions), [0], conditions).run().ledger
