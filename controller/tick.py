@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from controller.cluster_control import ClusterControl
 from controller.cluster_turns import ClusterTurns
-from controller.evaluation.evaluate_job import answer_alarm, evaluate
+from controller.evaluation.evaluate_job import answer_alarm, evaluate_job
 from controller.evaluation.evaluators import Decide, Evaluators
 from controller.evaluation.form_intention import form_intention
 from controller.memory.stored_memories import StoredMemories
@@ -149,7 +149,7 @@ class Ticker:
         self.view = self._try(
             "jobs and plans", lambda: self._viewer.take(now_s, is_evaluation=is_evaluation), self.view
         )
-        decide = evaluate if is_evaluation else answer_alarm
+        decide = evaluate_job if is_evaluation else answer_alarm
         alarms = self._evaluate(self.view, settings, round(now_s), decide)
         if is_evaluation:
             self._evaluated_at_s = now_s

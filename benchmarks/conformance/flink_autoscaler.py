@@ -13,7 +13,7 @@ from benchmarks.conformance.flink_inputs import ANY_PARALLELISM, demand_of, hist
 from lab.policies.flink_autoscaler.alignment import ParallelismLimits, align, is_aligned
 from lab.policies.flink_autoscaler.autoscaler_memory import AutoscalerMemory, DelayedScaleDown, Scaling
 from lab.policies.flink_autoscaler.config import AutoscalerConfig
-from lab.policies.flink_autoscaler.evaluate import Evaluation, evaluate
+from lab.policies.flink_autoscaler.evaluate_vertices import Evaluation, evaluate_vertices
 from lab.policies.flink_autoscaler.gates import Resources
 from lab.policies.flink_autoscaler.job_scaling import decide
 from lab.policies.flink_autoscaler.target_capacity import bounds, scaling_coefficient
@@ -115,7 +115,7 @@ def _edge_ratios(_: AutoscalerConfig, inputs: Json) -> dict[str, Any]:
 
 
 def _evaluate(config: AutoscalerConfig, inputs: Json) -> dict[str, Any]:
-    result = evaluate(
+    result = evaluate_vertices(
         config,
         topology_of(inputs["topology"], inputs),
         window_of(inputs["samples"]),
@@ -170,7 +170,7 @@ def _scale_down(config: AutoscalerConfig, inputs: Json) -> dict[str, Any]:
 
 def _job_decision(config: AutoscalerConfig, inputs: Json) -> dict[str, Any]:
     topology, window = topology_of(inputs["topology"], inputs), window_of(inputs["samples"])
-    result = evaluate(config, topology, window, restart_s=config.restart_time_s)
+    result = evaluate_vertices(config, topology, window, restart_s=config.restart_time_s)
     plan, _ = decide(config, topology, result, AutoscalerMemory(), now_s=float(window.times_s[-1]))
     return {"new_parallelism": plan.parallelism(topology)}
 

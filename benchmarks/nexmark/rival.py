@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from include.domain.graph import JobGraph
 from include.settings import Planner
-from models.hosting.host import HostMemory, evaluate, host_policy
+from models.hosting.host import HostMemory, evaluate_hosted, host_policy
 from models.policies.job_snapshot import Snapshot
 from models.policies.observations import Observations
 
@@ -30,5 +30,5 @@ class Rival:
     ) -> dict[str, int] | None:
         """Return the parallelism wanted; None for no change or without a window."""
         job = Snapshot(now_s, graph, running, True, observations, self._slots_max, self._options)
-        decision, self._memory = evaluate(self._hosted, self._memory, now_s, job, None)
+        decision, self._memory = evaluate_hosted(self._hosted, self._memory, now_s, job, None)
         return None if decision.wanted is None or dict(decision.wanted) == dict(running) else dict(decision.wanted)

@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from benchmarks.measurement import Measurement
 from models.arrays import Floats, Ints
 from models.capacity.capacity_samples import pack
-from models.capacity.fit import fit
+from models.capacity.fit_kernel import fit_kernel
 from models.capacity.gp import predict
 
 OPERATORS = 3000
@@ -103,7 +103,7 @@ def train_batched(data: Fleet, start: Floats | None = None) -> tuple[float, Floa
     for first in range(0, operators, BATCH):
         rows = np.arange(first, min(first + BATCH, operators))
         part = samples.take(rows)
-        result = fit(part, part.parallelism.max(axis=1), None if start is None else start[rows])
+        result = fit_kernel(part, part.parallelism.max(axis=1), None if start is None else start[rows])
         mean, _ = predict(
             part,
             result.spectrum,

@@ -62,7 +62,9 @@ def observe_followed(
     return replace(observed, failures=failures) if observed.job_id == history.job_id else observed
 
 
-def decide(inspector: Inspector, job: str, case: Case, is_news: Callable[[Action], bool]) -> tuple[Case, Action]:
+def decide_with_readiness(
+    inspector: Inspector, job: str, case: Case, is_news: Callable[[Action], bool]
+) -> tuple[Case, Action]:
     """Return the decision on a case, and what it was made from: where something is to be sent, Flink is asked first.
 
     Args:

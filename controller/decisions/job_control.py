@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from controller.actuators.actuator import Actuator, RequestConflictError, RequestRefusedError, RequestUnknownError
 from controller.decisions.before_request import (
     ask_after_request,
-    decide,
+    decide_with_readiness,
     inspect,
     needs_readiness,
     observe_followed,
@@ -197,7 +197,7 @@ class JobControl:
 
     def _decide_on(self, task: JobTask, case: Case) -> LogEntry:
         case = self.review(task.job, case, task.provenance.operators)
-        case, action = decide(self.actuator, task.job, case, self._is_news(task, case))
+        case, action = decide_with_readiness(self.actuator, task.job, case, self._is_news(task, case))
         return _form_entry(task, case, action)
 
     def _is_news(self, task: JobTask, case: Case) -> Callable[[Action], bool]:

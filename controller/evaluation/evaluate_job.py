@@ -19,8 +19,7 @@ from include.settings import Settings
 from include.settings.limits import SINGLE_WINDOW_UP_SHARE
 from include.utc import HOUR_S
 from models.control.state import Origin
-from models.hosting.host import HostedPolicy, HostMemory, Plan, answers_alarms, host_policy
-from models.hosting.host import evaluate as evaluate_hosted
+from models.hosting.host import HostedPolicy, HostMemory, Plan, answers_alarms, evaluate_hosted, host_policy
 from models.hosting.memories import recall, store
 from models.policies.evaluation.pending_steps import PendingStep
 from models.policies.evaluation.reactive_decision import ReactiveDecision
@@ -30,7 +29,7 @@ from models.polling.plausibility import agree, limit_rise
 log = logging.getLogger(__name__)
 
 
-def evaluate(view: JobView, previous: EvaluationState, settings: Settings, now_s: int) -> EvaluationState:
+def evaluate_job(view: JobView, previous: EvaluationState, settings: Settings, now_s: int) -> EvaluationState:
     """Return what the job should run at from now on, with the memory for the next evaluation.
 
     One job's trouble is one job's: where its evaluation fails, the plan's due step stands as planned.
@@ -78,7 +77,7 @@ def answer_alarm(view: JobView, previous: EvaluationState, settings: Settings, n
             return previous
     except NotObservedError:
         return previous
-    after = evaluate(looked, previous, settings, now_s)
+    after = evaluate_job(looked, previous, settings, now_s)
     return replace(previous, standing=after.standing, remark=after.remark)
 
 

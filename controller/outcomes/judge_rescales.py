@@ -7,7 +7,7 @@ from collections.abc import Container
 from dataclasses import replace
 
 from controller.log.delta_log import DeltaControlLog
-from controller.outcomes.measure_outcome import measure
+from controller.outcomes.measure_outcome import measure_outcome
 from controller.outcomes.rescale_outcomes import RescaleOutcome, judged_request
 from controller.view.job_view import JobView
 from models.control.failing_rescale import FAILS
@@ -57,7 +57,7 @@ class RescaleEvaluator:
         before = self._measure_before(job, view, request)
         if history.confirmed_at_s is None:
             return OutcomeCheck()
-        after = measure(view.seen, view.observations, float("inf"), history.confirmed_at_s)
+        after = measure_outcome(view.seen, view.observations, float("inf"), history.confirmed_at_s)
         outcome = judge_outcome(history.to_judge, history.confirmed_at_s, before, after, self._late_after_s)
         return replace(outcome, caught_up_at_s=find_caught_up_s(after, self._late_after_s))
 
@@ -76,7 +76,9 @@ class RescaleEvaluator:
         known, fails = self._before.get(job), entry.action.reason == FAILS
         after = None
         if not fails:
-            after = measure(view.seen, view.observations, float("inf"), entry.case.history.confirmed_at_s or 0.0)
+            after = measure_outcome(
+                view.seen, view.observations, float("inf"), entry.case.history.confirmed_at_s or 0.0
+            )
         if known is None or known[0] != request.step_id or (after is None and not fails):
             return
         del self._before[job]
@@ -94,7 +96,7 @@ class RescaleEvaluator:
             return known[1]
         if view.seen is None:
             return None
-        result = measure(view.seen, view.observations, request.sent_at_s)
+        result = measure_outcome(view.seen, view.observations, request.sent_at_s)
         if result is not None:
             self._before[job] = (request.step_id, result)
         return result

@@ -15,7 +15,7 @@ WINDOWS = 3  # the last ones count: one alone varies too much
 _BUSY_ENOUGH = 0.5  # of its time: what a vertex that is busy for less could process is an extrapolation
 
 
-def measure(
+def measure_outcome(
     seen: PolledJob, observations: Observations | None, until_s: float, since_s: float = 0.0
 ) -> Measurements | None:
     """Return what a job did over its last undisturbed windows in ``[since_s, until_s]``; None without any.
@@ -62,7 +62,7 @@ def find_lateness_s(view: JobView, now_s: float) -> float | None:
     if view.seen is None or view.observations is None:
         return None
     since_s = now_s - (WINDOWS + 2) * view.observations.window_s
-    result = measure(view.seen, view.observations, math.inf, since_s)
+    result = measure_outcome(view.seen, view.observations, math.inf, since_s)
     return None if result is None or math.isnan(result.lag_s) else result.lag_s
 
 

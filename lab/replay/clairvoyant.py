@@ -17,7 +17,7 @@ from models.scheduling.candidates import list_candidates
 from models.scheduling.demand import LEVELS, SourceForecast, demand
 from models.scheduling.expectation import Outlook
 from models.scheduling.need import job_bounds
-from models.scheduling.shortest_path import solve
+from models.scheduling.shortest_path import find_shortest_paths
 
 _DISTURBANCES = Disturbances()
 # No reactive controller comes after it; it will save what it expects to save; it knows which bins follow an excess.
@@ -62,7 +62,7 @@ def solve_clairvoyant(
     begin = find_sufficient(spec, rates_per_s[0], known.capacity.target_utilisation)
     result = list_candidates(asked, bounds, begin, find_limits(spec))
     costs = compute_costs(outlook, result, CurrentState(job.start_s, spec.slots_max, 0.0), known)
-    path = solve(costs.cost_per_bin()[None], costs.switch[None], np.zeros(1, np.int64)).choice[0]
+    path = find_shortest_paths(costs.cost_per_bin()[None], costs.switch[None], np.zeros(1, np.int64)).choice[0]
     changes = np.concatenate([[0], np.flatnonzero(np.diff(path)) + 1])
     return job.start_s + changes * window_s, result[path[changes]]
 

@@ -1,7 +1,7 @@
 """A policy of the catalogue in a replay: what the stages make for it is made here, and one host evaluates it.
 
 A plan is made whenever the plan DAG would have made one, with what the nightly learning has left; what the controller
-does with it and with the windows is :func:`models.hosting.host.evaluate`.
+does with it and with the windows is :func:`models.hosting.host.evaluate_hosted`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lab.policies.planner.planner_policy import PlannerPolicy
 from lab.replay.tick_snapshot import TickSnapshot
 from lab.scheduling.pending_steps import list_pending_steps
 from lab.scheduling.planner_settings import PlannerSettings
-from models.hosting.host import HostedPolicy, HostMemory, Plan, answers_alarms, evaluate
+from models.hosting.host import HostedPolicy, HostMemory, Plan, answers_alarms, evaluate_hosted
 from models.policies.job_snapshot import Snapshot
 from models.policies.protocol import Policy, Situation
 from models.policies.situations import build_live_situation
@@ -85,7 +85,7 @@ class HostedDriver:
             memory = self._plan(snapshot, options, memory)
         decides_now = self.hosted.reacts or self.hosted.replans
         job = self._observe(snapshot, options) if decides_now else None
-        decision, after = evaluate(self.hosted, memory.host, snapshot.now_s, job, memory.plan)
+        decision, after = evaluate_hosted(self.hosted, memory.host, snapshot.now_s, job, memory.plan)
         return decision.wanted, replace(memory, host=after)
 
     def look(self, snapshot: TickSnapshot, memory: PipelineMemory) -> Mapping[str, int] | None:
@@ -96,7 +96,7 @@ class HostedDriver:
         job = replace(job, observations=snapshot.looks)
         if not answers_alarms(self.hosted, job):
             return None
-        decision, _ = evaluate(self.hosted, memory.host, snapshot.now_s, job, memory.plan)
+        decision, _ = evaluate_hosted(self.hosted, memory.host, snapshot.now_s, job, memory.plan)
         return decision.wanted
 
     def _observe(self, snapshot: TickSnapshot, options: Planner) -> Snapshot:

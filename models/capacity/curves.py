@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from models.arrays import Floats
 from models.capacity.capacity_samples import CapacitySamples
-from models.capacity.fit import fit
+from models.capacity.fit_kernel import fit_kernel
 from models.capacity.gp import predict
 
 
@@ -43,7 +43,7 @@ def fit_curves(samples: CapacitySamples, largest: Floats, top: int, start: Float
         top: P, the largest parallelism of the grid.
         start: (B,) length scales of an earlier fit, NaN where there is none.
     """
-    result = fit(samples, largest, start)
+    result = fit_kernel(samples, largest, start)
     mean, sd = predict(
         samples,
         result.spectrum,

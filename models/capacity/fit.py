@@ -51,7 +51,7 @@ def length_scale_bound(largest: Floats) -> Floats:
     return np.maximum(largest / 2.0, MIN_LENGTH_SCALE)
 
 
-def fit(samples: CapacitySamples, largest: Floats, start: Floats | None = None) -> KernelFit:
+def fit_kernel(samples: CapacitySamples, largest: Floats, start: Floats | None = None) -> KernelFit:
     """Fit every operator of a batch by restricted marginal likelihood.
 
     Args:

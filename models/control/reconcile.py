@@ -95,7 +95,7 @@ _RULES: tuple[Callable[[Case], Action | None], ...] = (
     requests.notice_foreign_change,
     requests.withdraw_unfilled,
     checks.check_permission,
-    requests.judge_outcome,
+    requests.check_outcome,
     check_clock,
     checks.check_objection,
     checks.check_state,

@@ -180,7 +180,7 @@ def _may_roll_back(case: Case) -> bool:
     return allowed and not (observed.other_autoscaler or observed.autoscaler_unknown or observed.obstacle)
 
 
-def judge_outcome(case: Case) -> Action | None:
+def check_outcome(case: Case) -> Action | None:
     """Return the job to its last good parallelism, once, where its last rescale made it worse.
 
     A rise of which more is wanted by now stays, unless the job fails again and again since.

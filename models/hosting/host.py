@@ -1,8 +1,7 @@
 """One evaluation of one job: its newest plan, its windows and its memory -> what it should run at.
 
-The controller and the replay both call :func:`evaluate`; neither decides anything itself.  The controller gives it live
-windows, the plans of the table and stored memories, the replay its recorded windows, the plans that it makes, and what
-the last call returned.
+The controller and the replay both call :func:`evaluate_hosted`.  The controller gives it live windows, the plans of the
+table and stored memories, the replay its recorded windows, the plans that it makes, and what the last call returned.
 """
 
 from __future__ import annotations
@@ -101,7 +100,7 @@ class HostMemory:
     policy: Any = None
 
 
-def evaluate(
+def evaluate_hosted(
     hosted: HostedPolicy, memory: HostMemory, now_s: int, job: Snapshot | None, plan: Plan | None
 ) -> tuple[ReactiveDecision, HostMemory]:
     """Return what a job should run at from now on, and the memory for the next evaluation.
@@ -114,7 +113,7 @@ def evaluate(
             None where it is not seen, and where its plan is followed.
         plan: the newest one; None before the first.
     """
-    decision, after = _evaluate_hosted(hosted, memory, now_s, job, plan)
+    decision, after = _ask_policy(hosted, memory, now_s, job, plan)
     if job is None or decision.wanted is None:
         return decision, after
     reason = decision.reason + job.bounds.describe(now_s)
@@ -130,7 +129,7 @@ def answers_alarms(hosted: HostedPolicy, job: Snapshot) -> bool:
     return hosted.replans and job.up and falls_behind(job)
 
 
-def _evaluate_hosted(
+def _ask_policy(
     hosted: HostedPolicy, memory: HostMemory, now_s: int, job: Snapshot | None, plan: Plan | None
 ) -> tuple[ReactiveDecision, HostMemory]:
     known = replace(memory, plan_as_of_s=None if plan is None else plan.as_of_s)

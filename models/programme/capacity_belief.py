@@ -56,7 +56,7 @@ class BacklogChange:
     until_s: float
 
 
-def measure(
+def measure_capacity_error(
     belief: CapacityBelief, changes: Sequence[BacklogChange], model_per_s: float, doubt: float
 ) -> CapacityBelief:
     """Return the belief after windows of the running size.

@@ -12,7 +12,7 @@ from models.arrays import Floats
 from models.programme.error_shapes import cumulate
 from models.programme.hypotheses import SOURCE, expect_path
 from models.programme.law_state import LEADS, LawState
-from models.programme.load_law import Champion, choose
+from models.programme.load_law import Champion, choose_hypothesis
 from models.programme.load_outlook import LoadOutlook, LoadReference, look_ahead
 from models.programme.load_paths import AHEAD, CHAMPION, DAY, LEAST_PER_S, PROFILE, YESTERDAY
 
@@ -35,7 +35,7 @@ def look_ahead_day(state: LawState, champion: Champion, forecast_per_s: Floats |
         forecast_per_s: (1 + ``DAY``,) its medians from the newest step on; None without a usable one.
     """
     near = look_ahead(state, champion)
-    scale, best = choose(state)
+    scale, best = choose_hypothesis(state)
     far = _choose_far(state, scale, best)
     mean = _expect(state, scale, best, near.offset, forecast_per_s)
     mean = np.concatenate([near.mean, mean[AHEAD:] + near.mean[-1] - mean[AHEAD - 1]])

@@ -185,7 +185,7 @@ def expect_now(state: LawState, at: int) -> float:
     slot = slot_of(at, 1)
     if slot is None or state.origin_at[slot] != at - 1:
         return float(np.exp(state.loads[-1]))
-    scale, best = choose(state)
+    scale, best = choose_hypothesis(state)
     one = state.as_one_of_many()
     expected = _expect_from(one, [slot], [0], _paths_at(one, at))[0, 0, scale, best]
     return float(max(np.exp(expected) - state.offsets[scale], LEAST_PER_S))
@@ -267,7 +267,7 @@ def choose_each(state: LawState) -> np.ndarray:
     return np.asarray(np.log(state.squares[..., _SCORED]).mean(axis=-1).argmin(axis=-1))
 
 
-def choose(state: LawState) -> tuple[int, int]:
+def choose_hypothesis(state: LawState) -> tuple[int, int]:
     """Return the likeliest scale and its best hypothesis.
 
     A scale's likelihood is that of its errors under the shape that fits them best: rare bursts over quiet counts are

@@ -11,7 +11,7 @@ from models.arrays import Floats
 from models.programme import error_shapes
 from models.programme.hypotheses import GAIN, KEEP, PULL, SOURCE, expect_path
 from models.programme.law_state import LEADS, LawState
-from models.programme.load_law import Champion, choose
+from models.programme.load_law import Champion, choose_hypothesis
 from models.programme.load_paths import AHEAD, CHAMPION, LEAST_PER_S, SOURCES, list_paths
 
 _RESTLESS_SHARE: Final = 0.5
@@ -77,7 +77,7 @@ class LoadOutlook:
 
 def look_ahead(state: LawState, champion: Champion) -> LoadOutlook:
     """Return what is expected after the newest step."""
-    scale, best = choose(state)
+    scale, best = choose_hypothesis(state)
     forecast = champion(state.newest)
     logs = None if forecast is None else np.log(np.maximum(forecast, LEAST_PER_S))
     paths = list_paths(state.loads, state.profile, state.newest, state.seen, logs)

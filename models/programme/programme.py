@@ -63,7 +63,7 @@ class Solution:
         return best if after[best] < stay[place] @ weights else place
 
 
-def solve(sizes: Sizes, levels: LoadLevels, shape: Weights, age_s: float, terms: CostTerms) -> Solution:
+def solve_programme(sizes: Sizes, levels: LoadLevels, shape: Weights, age_s: float, terms: CostTerms) -> Solution:
     """Return the programme, solved.
 
     Args:

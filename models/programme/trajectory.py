@@ -21,7 +21,7 @@ from models.programme.load_outlook import LoadOutlook
 from models.programme.load_paths import STEP_S
 from models.programme.path_costs import PathCosts, charge
 from models.programme.problem import Costs, CostsToGo, CostTerms, Problem, Sizes
-from models.programme.programme import Solution, solve
+from models.programme.programme import Solution, solve_programme
 from models.programme.waits import count_waiting_steps, price_changes
 from models.programme.window_tables import weigh_age
 from models.scheduling.step_band import StepBand
@@ -84,7 +84,7 @@ class SolvedDay(Solution):
     @classmethod
     def solve(cls, sizes: Sizes, levels: LoadLevels, outlook: LoadOutlook, terms: CostTerms, age_s: float) -> SolvedDay:
         """Solve it."""
-        solved = solve(sizes, levels, outlook.shape, age_s, terms)
+        solved = solve_programme(sizes, levels, outlook.shape, age_s, terms)
         return cls(solved.problem, age_s, solved.costs, outlook)
 
     @property

@@ -55,7 +55,7 @@ def drop_dominated(own: Floats, switch: Floats, slots: Ints) -> Ints:
 _MIN_DIFFERENCE: Final = 1e-5  # tables may be kept with single precision: a difference as small as that is none
 
 
-def solve(bin_cost: Floats, switch: Floats, start: Ints) -> ShortestPaths:
+def find_shortest_paths(bin_cost: Floats, switch: Floats, start: Ints) -> ShortestPaths:
     """Solve J dynamic programmes at once.
 
     Among equals a path that changes later, or not at all, wins.

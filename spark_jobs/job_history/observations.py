@@ -31,10 +31,12 @@ def measure_windows(samples: DataFrame, jobs: Broadcast[KnownJobs], since_s: int
         jobs: all that they may be of.
         since_s: windows that began before, epoch seconds, are not wanted; None for no bound.
     """
-    return map_batches(samples, lambda batches, schema: measure(batches, schema, jobs.value, since_s), MEASURED)
+    return map_batches(
+        samples, lambda batches, schema: measure_observations(batches, schema, jobs.value, since_s), MEASURED
+    )
 
 
-def measure(
+def measure_observations(
     batches: Iterable[pa.RecordBatch], schema: pa.Schema, jobs: KnownJobs, since_s: int | None
 ) -> Iterator[pa.RecordBatch]:
     """Return what :func:`measure_windows` does of the batches of a partition."""

@@ -22,7 +22,7 @@ from spark_jobs.plan.job_inputs import JobInputs
 from spark_jobs.plan.job_plan import PlanTask, plan_jobs
 from spark_jobs.plan.model_trust import ModelTrust, explain_no_champion, judge_trust
 from spark_jobs.plan.plan_table import ROW_COLUMNS, select_memories
-from spark_jobs.plan.slot_budget import allocations
+from spark_jobs.plan.slot_budget import allocate_slots
 from spark_jobs.plan_inputs.windows import any_observes
 from spark_jobs.source_inputs.renames import current_names, read_versions
 
@@ -61,7 +61,7 @@ def current_versions(lake: Lake) -> dict[str, int]:
     return {name: version for name, version in result.items() if version is not None}
 
 
-def shaping(settings: Settings) -> str:
+def dump_plan_settings(settings: Settings) -> str:
     """Return the settings that shape a plan as canonical JSON."""
     clusters = {name: cluster.model_dump(mode="json") for name, cluster in settings.clusters.items()}
     planner = settings.planner.model_dump(mode="json")
@@ -73,7 +73,9 @@ def shaping(settings: Settings) -> str:
     )
 
 
-def make(lake: Lake, settings: Settings, as_of: datetime, bundle: FleetBundle | None, versions: Versions) -> PlanFrames:
+def build_plan(
+    lake: Lake, settings: Settings, as_of: datetime, bundle: FleetBundle | None, versions: Versions
+) -> PlanFrames:
     """Make the plan of all jobs.
 
     Args:
@@ -87,7 +89,7 @@ def make(lake: Lake, settings: Settings, as_of: datetime, bundle: FleetBundle | 
     every = recorded.read([*tables.MODEL_VERSIONS.columns], date.min, date.max).to_pylist()
     trainings = [row for row in every if row["as_of"] <= as_of]
     version = None if bundle is None else bundle.model_version
-    shared = PlanRow(model_version=version, input_versions=versions, settings=shaping(settings))
+    shared = PlanRow(model_version=version, input_versions=versions, settings=dump_plan_settings(settings))
     code = {name: stage_version(Stage.PLAN, [name]) for name in sorted(settings.planner.policies_in_use)}
     if bundle is None:
         trust, why = ModelTrust(), explain_no_champion(trainings)
@@ -101,7 +103,7 @@ def make(lake: Lake, settings: Settings, as_of: datetime, bundle: FleetBundle | 
     # Kept by the executors: what the driver has read of one part goes before it reads the next.
     parts = [send_objects(lake.spark, part).localCheckpoint() for part in inputs.read_states(former, current)]
     states = reduce(DataFrame.union, parts)
-    result = allocations(states, task)
+    result = allocate_slots(states, task)
     priced = replace(task, offers={name: one.prices for name, one in result.items()})
     decided = map_to_rows(states, lambda known: iter([arrow_batch(plan_jobs(priced, known), ROW_COLUMNS)]), ROW_COLUMNS)
     made = keep(decided)  # by the first job that reads it

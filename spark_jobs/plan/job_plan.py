@@ -79,10 +79,10 @@ class PlanTask:
 
 def plan_jobs(task: PlanTask, known: Iterable[JobState]) -> Iterator[Row]:
     """Yield the rows of jobs, given everything that is known."""
-    return (row for state in begin_states(task.settings, known) for row in job_rows(task, state))
+    return (row for state in begin_states(task.settings, known) for row in plan_job(task, state))
 
 
-def job_rows(task: PlanTask, state: JobState) -> list[Row]:
+def plan_job(task: PlanTask, state: JobState) -> list[Row]:
     """Return the rows of one job: its steps, or one that holds, or one that is refused."""
     name = task.settings.planner.policy_of(state.cluster, state.job)
     shared = replace(

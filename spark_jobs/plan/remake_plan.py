@@ -18,7 +18,7 @@ from include.version import stage_version
 from models.bundle.fleet_bundle import FleetBundle
 from spark_jobs.lake import Lake
 from spark_jobs.model_store import ModelStore
-from spark_jobs.plan.build_plan import make
+from spark_jobs.plan.build_plan import build_plan
 from spark_jobs.timestamps import as_of_slice
 
 
@@ -67,7 +67,7 @@ def make_again(lake: Lake, settings: Settings, as_of: datetime) -> RemakeResult:
         }
     )
     bundle = _bundle(settings, first["model_version"])
-    made = make(lake, then, as_of, bundle, dict(first["input_versions"])).plans
+    made = build_plan(lake, then, as_of, bundle, dict(first["input_versions"])).plans
     content = [name for name in PLANS.columns if name != "code_version"]
 
     def lines(rows: DataFrame) -> list[str]:

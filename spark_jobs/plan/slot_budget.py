@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 
 from include.policy_catalogue import entry_of, import_object
 from models.arrays import Floats, Ints
-from models.scheduling.shortest_path import drop_dominated, solve
+from models.scheduling.shortest_path import drop_dominated, find_shortest_paths
 from models.scheduling.slot_prices import Allocation, SlotDemand, SlotPrices, allocate, job_hash, weight_of
 from models.scheduling.slot_problem import SlotProblem, list_bins, overlap_minutes
 from spark_jobs.lake import keep
@@ -117,7 +117,7 @@ class FleetProgrammes:
         paid = np.zeros(self.own.shape[:2])
         for place, overlap in enumerate(self.overlaps):
             paid[self.which == place] = prices[self.which == place] @ overlap.T
-        path = solve(
+        path = find_shortest_paths(
             self.own + paid[:, :, None] * self.slots[:, None, :], self.switch, np.zeros(len(self.number), np.int64)
         ).choice
         taken = np.take_along_axis(self.slots, path, axis=1)
@@ -150,19 +150,19 @@ def make_fleets(task: PlanTask, cluster: str, known: Iterable[JobState]) -> Iter
         yield FleetProgrammes.of(jobs, bins_s)
 
 
-def budgets(task: PlanTask) -> dict[str, int]:
+def list_budgets(task: PlanTask) -> dict[str, int]:
     """Return cluster -> slots that its jobs may have together, of clusters with a budget."""
     return {name: one.slots_total for name, one in task.settings.clusters.items() if one.slots_total is not None}
 
 
-def allocations(states: DataFrame, task: PlanTask) -> Mapping[str, Allocation]:
+def allocate_slots(states: DataFrame, task: PlanTask) -> Mapping[str, Allocation]:
     """Return cluster -> its prices; empty, and nothing is computed, without any budget.
 
     Args:
         states: frame of :class:`spark_jobs.plan_inputs.job_state.JobState`.
         task: of the plan.
     """
-    return {name: _allocate(states, task, name, total) for name, total in budgets(task).items()}
+    return {name: _allocate(states, task, name, total) for name, total in list_budgets(task).items()}
 
 
 def _allocate(states: DataFrame, task: PlanTask, cluster: str, total: int) -> Allocation:

@@ -20,7 +20,7 @@ from include.stage_names import Stage
 from include.stages import StageRequest
 from spark_jobs.lake import Lake
 from spark_jobs.model_store import ModelStore
-from spark_jobs.plan.build_plan import current_versions, make
+from spark_jobs.plan.build_plan import build_plan, current_versions
 from spark_jobs.plan.plan_table import read_written
 from spark_jobs.plan_inputs.policy_memory import own_memories
 from spark_jobs.plan_inputs.windows import any_observes
@@ -40,7 +40,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
         loading = pool.submit(ModelStore(settings.mlflow).read_champion)
         versions = current_versions(lake)
     champion = loading.result()
-    made = make(lake, settings, as_of, champion.bundle, versions)
+    made = build_plan(lake, settings, as_of, champion.bundle, versions)
     plans = read_written(made.plans)
     if not plans:
         lake.require_empty(tables.PLANS, as_of_slice(as_of))

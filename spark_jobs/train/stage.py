@@ -157,7 +157,7 @@ def promote(
     return "" if is_wanted or number == made.number else why
 
 
-def job_rows(
+def list_job_rows(
     request: StageRequest, model_version: str, bundle: FleetBundle, judged: Sequence[Mapping[str, object]]
 ) -> list[dict[str, object]]:
     """Return the rows of gold.model_jobs: of every job of the bundle, and of those that were left out of it.
@@ -191,7 +191,7 @@ def write_rows(
     """Write the training's row for ``as_of``, and before it those of its jobs."""
     trained_from = parse_utc(str(result["trained_from"]))
     row = {**result, "as_of": request.as_of, "trained_from": trained_from}
-    jobs = arrow_rows(MODEL_JOBS, job_rows(request, str(result["model_version"]), bundle, judged))
+    jobs = arrow_rows(MODEL_JOBS, list_job_rows(request, str(result["model_version"]), bundle, judged))
     lake.replace(MODEL_JOBS, jobs, as_of_slice(request.as_of))
     rows = arrow_rows(MODEL_VERSIONS, [row])
     lake.few(MODEL_VERSIONS).replace(rows, f"as_of = {timestamp_literal(request.as_of)}")

@@ -36,7 +36,7 @@ from spark_jobs.train.judged_rows import held_rows, held_window_rows, hour_rows
 from spark_jobs.train.learn_jobs import LearnTask, learn_jobs
 from spark_jobs.train.recovery_scores import predict_recoveries
 from spark_jobs.train.training_events import list_spans
-from spark_jobs.train.training_measures import TrainingScores, gate_measures, measures
+from spark_jobs.train.training_measures import TrainingScores, gate_measures, list_measures
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +203,7 @@ def train_fleet(
     gate = judge_fleet(content, settings, scores, forecasts, champion, judged=judged)
     made = choose_models(assembled.bundle, champion, judged, gate, orders)
     coverage = measure_coverage(list_fits(assembled.fits), forward.residuals)
-    measured = {**measures(assembled, scores), **coverage_measures(coverage), **gate_measures(gate)}
+    measured = {**list_measures(assembled, scores), **coverage_measures(coverage), **gate_measures(gate)}
     gate = warn_of_errors(gate, {name: measured[f"{name}_mape"] for name in ("capacity", "recovery", "latency")})
     errors = ("capacity_mape", "recovery_mape", "latency_mape", "champion_capacity_mape")
     result: dict[str, object] = {

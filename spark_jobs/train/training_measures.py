@@ -30,7 +30,7 @@ class TrainingScores:
     forward: ForwardScores
 
 
-def measures(assembled: AssembledBundle, scores: TrainingScores) -> dict[str, float]:
+def list_measures(assembled: AssembledBundle, scores: TrainingScores) -> dict[str, float]:
     """Return everything measured, by name; a measure without data is NaN."""
     operators, recovery = assembled.operators, scores.recovery.sort_values("started_at", ignore_index=True)
     capacity = busy_or_all(scores.capacity)

@@ -16,7 +16,7 @@ from models.bundle.fleet_bundle import FleetBundle
 from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel
 from models.recovery.recovery_model import UNTRAINED
 from spark_jobs.forecast import stage as forecast
-from spark_jobs.plan.build_plan import current_versions, make
+from spark_jobs.plan.build_plan import build_plan, current_versions
 from spark_jobs.source_inputs.renames import follow_renames, read_renames
 from tests.spark.deployments import AFTER, BEFORE, HOURS, IDS, NAMES, START, UPSTREAM
 from tests.spark.ingested_lake import IngestedLake
@@ -31,7 +31,7 @@ END = START + timedelta(hours=HOURS)
 def told(situations: Situations) -> IngestedLake:
     lake, settings = situations.lake, situations.settings
     forecast.run(lake.spark, settings, StageRequest(Stage.FORECAST, END))
-    made = make(lake, settings, END, bundle(), current_versions(lake))
+    made = build_plan(lake, settings, END, bundle(), current_versions(lake))
     lake.replace(PLANS, made.plans, "true")
     return situations
 

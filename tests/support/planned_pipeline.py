@@ -22,7 +22,7 @@ from models.bundle.job_models import JobModels
 from models.policies.observations import MEASURES, Observations
 from models.scheduling.demand import SourceForecast
 from spark_jobs.newest_rows import QUANTILES
-from spark_jobs.plan.job_plan import PlanTask, job_rows
+from spark_jobs.plan.job_plan import PlanTask, plan_job
 from spark_jobs.plan_inputs.job_state import JobState
 
 
@@ -68,7 +68,7 @@ class Planning:
         if self.learns and broadcast is not None and given.trained_s not in {None, self.learned_s}:
             self._learn(broadcast, given.trained_s or 0)
         as_of = datetime.fromtimestamp(now_s, UTC)
-        self.rows = job_rows(PlanTask(self.pipeline.settings, as_of, broadcast), self._state(now_s, given))
+        self.rows = plan_job(PlanTask(self.pipeline.settings, as_of, broadcast), self._state(now_s, given))
         self.memory = self.rows[0].get("memory") or self.memory
         self.plan = _plan_of(job, self.policy, now_s, given.ingested_s, self.rows)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from include.domain.graph import JobGraph, Operator
 from include.settings import Planner
-from models.hosting.host import HostedPolicy, HostMemory, evaluate
+from models.hosting.host import HostedPolicy, HostMemory, evaluate_hosted
 from models.hosting.memories import recall, store
 from models.policies.evaluation.reactive_decision import ReactiveDecision
 from models.policies.job_snapshot import Snapshot
@@ -73,7 +73,7 @@ def run(
     for at in range(len(rows)):
         last = changed if at == len(rows) - 1 else {}
         job = snapshot(rows[max(at - 5, 0) : at + 1], running, **last)
-        decision, memory = evaluate(hosted, memory, job.now_s, job, None)
+        decision, memory = evaluate_hosted(hosted, memory, job.now_s, job, None)
         if restarts:
             text = store("programme", memory.policy)
             again, problem = recall(Programme(), "programme", text, "programme")

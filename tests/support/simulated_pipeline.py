@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from controller.evaluation.evaluate_job import evaluate
+from controller.evaluation.evaluate_job import evaluate_job
 from controller.view.job_view import EvaluationState, JobView
 from include.flink.raw_format import Endpoint, RawRecord
 from include.settings import Settings
@@ -130,7 +130,7 @@ class Pipeline:
 
     def evaluate(self, now_s: int, **known: object) -> None:
         """Evaluate the job and carry out what is wanted where a replay would."""
-        self.kept = evaluate(self.view(now_s, **known), self.kept, self.settings, now_s)
+        self.kept = evaluate_job(self.view(now_s, **known), self.kept, self.settings, now_s)
         active = self.kept.standing
         if active is None or now_s > active.valid_until_s:
             return

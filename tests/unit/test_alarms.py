@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from programme_line import GRAPH, RUNNING, START_S, window
 
-from controller.evaluation.evaluate_job import answer_alarm, evaluate
+from controller.evaluation.evaluate_job import answer_alarm, evaluate_job
 from controller.evaluation.form_intention import form_intention
 from controller.memory.memory_store import MemoryStore
 from controller.memory.stored_memories import StoredMemories
@@ -64,7 +64,7 @@ def view() -> JobView:
 
 @pytest.fixture(scope="module")
 def before(view: JobView) -> EvaluationState:
-    return evaluate(view, EvaluationState(), SETTINGS, EVALUATED_S)
+    return evaluate_job(view, EvaluationState(), SETTINGS, EVALUATED_S)
 
 
 def test_a_burst_between_two_evaluations_is_answered_at_the_next_poll(view: JobView, before: EvaluationState) -> None:
@@ -92,8 +92,8 @@ def test_an_evaluation_at_once_is_made_again_bit_for_bit_from_what_is_kept(
     after = answer_alarm(replace(view, looks=looked), before, SETTINGS, NOW_S)
     again = answer_alarm(replace(view, looks=looked), store(before), SETTINGS, NOW_S)
     assert again == replace(after, remark=again.remark)
-    later = evaluate(view, after, SETTINGS, NOW_S)
-    assert evaluate(view, store(after), SETTINGS, NOW_S) == later
+    later = evaluate_job(view, after, SETTINGS, NOW_S)
+    assert evaluate_job(view, store(after), SETTINGS, NOW_S) == later
 
 
 @pytest.mark.parametrize(

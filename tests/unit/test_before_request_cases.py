@@ -9,7 +9,7 @@ from willing_flink import WillingFlink
 
 from controller.decisions.before_request import (
     ask_after_request,
-    decide,
+    decide_with_readiness,
     needs_readiness,
     observe_followed,
     wants_checkpoint,
@@ -113,7 +113,7 @@ def test_flink_is_asked_once_for_a_step_that_is_news_and_while_it_waits_with_a_r
     case: Case, is_news: bool, is_asked: bool
 ) -> None:
     cluster = Cluster()
-    asked, _ = decide(cluster, JOB, case, lambda action: is_news)
+    asked, _ = decide_with_readiness(cluster, JOB, case, lambda action: is_news)
     assert cluster.questions == ["inspect"] * is_asked
     assert (asked.observed.readiness is not None) is is_asked
 

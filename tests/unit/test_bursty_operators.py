@@ -8,7 +8,7 @@ import pytest
 from include.domain.graph import JobGraph, Operator
 from include.settings import Planner
 from lab.policies.planner.controller_memory import ControllerMemory
-from lab.policies.planner.reactive_controller import evaluate_job
+from lab.policies.planner.reactive_controller import decide_reactively
 from lab.policies.tuning.observed_capacity import capacity_at
 from models.policies.job_snapshot import Snapshot
 from models.policies.observations import MEASURES, Observations
@@ -90,7 +90,7 @@ def test_a_job_behind_a_window_that_gets_more_than_it_can_do_is_enlarged():
     memory = ControllerMemory()
     for until in range(2, len(taken) + 1, 2):
         first = windows(taken[:until], joined[:until], busy[:until], arriving=arriving[:until])
-        reported, memory = evaluate_job(snapshot(first), memory)
+        reported, memory = decide_reactively(snapshot(first), memory)
         if until <= len(calm[0]):
             assert reported.wanted is None, reported.reason
     assert reported.wanted is not None, reported.reason
@@ -109,11 +109,11 @@ def test_what_waits_in_buffers_is_no_share_of_what_the_source_takes():
     result = windows(taken, joined, busy, arriving=arriving, counts=counts)
     now = snapshot(result, {"source": 1, "join": 2})
     assert len(edge_windows(now)) == 11  # the join's own parallelism changes nothing of what it gets
-    reported, memory = evaluate_job(now, ControllerMemory())
+    reported, memory = decide_reactively(now, ControllerMemory())
     assert memory.shares["join"] == pytest.approx(0.2, rel=0.15)
     assert reported.wanted is None, reported.reason
     alone = snapshot(windows(*HELD_UP, arriving=arriving[8:], counts=[2, 2, 2]), {"source": 1, "join": 2})
-    assert evaluate_job(alone, ControllerMemory())[1].shares["join"] > 0.5  # nothing better is known of it
+    assert decide_reactively(alone, ControllerMemory())[1].shares["join"] > 0.5  # nothing better is known of it
 
 
 def test_windows_of_another_parallelism_of_what_sends_are_none_of_its_edges():

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from controller.evaluation.evaluate_job import evaluate
+from controller.evaluation.evaluate_job import evaluate_job
 from controller.evaluation.form_intention import form_intention
 from controller.view.job_view import ActiveTarget, EvaluationState, JobView, name_step, take_snapshot
 from controller.view.plan_rows import JobPlan, LoadBand, PolicyMemory
@@ -129,18 +129,18 @@ def memory_of(state: EvaluationState) -> ControllerMemory:
 
 def test_a_newer_plan_is_accepted_once_and_a_hold_outlives_it() -> None:
     before = replace(kept(due=(FALL,), held_until_s=NOW_S + 60, back_to=RUNNING), plan_as_of_s=PLANNED_S - 3600)
-    met = evaluate(view(seen=seen(), observations=windows(500.0), **planned(LATER)), before, SETTINGS, NOW_S)
+    met = evaluate_job(view(seen=seen(), observations=windows(500.0), **planned(LATER)), before, SETTINGS, NOW_S)
     memory = memory_of(met)
     assert (memory.due, memory.back_to, memory.held_until_s) == ((LATER,), None, NOW_S + 60)
     assert met.plan_as_of_s == PLANNED_S
-    gone = evaluate(view(seen=seen(), observations=windows(500.0), **planned(FALL)), kept(), SETTINGS, NOW_S)
+    gone = evaluate_job(view(seen=seen(), observations=windows(500.0), **planned(FALL)), kept(), SETTINGS, NOW_S)
     assert gone.standing is None  # its steps were met: the same plan does not bring them back
 
 
 def test_what_ingestion_has_seen_and_evaluations_have_not_is_learnt_from_the_plan() -> None:
     histories = {"map": (ObservedCapacity(4, (400.0,)),)}
     before = replace(kept(seen_until_s=300.0), plan_as_of_s=0.0)
-    met = evaluate(view(**planned(LATER, seen_until_s=900.0, histories=histories)), before, SETTINGS, NOW_S)
+    met = evaluate_job(view(**planned(LATER, seen_until_s=900.0, histories=histories)), before, SETTINGS, NOW_S)
     memory = memory_of(met)
     assert (memory.seen_until_s, dict(memory.histories)) == (900.0, histories)
 
@@ -153,7 +153,7 @@ def test_one_odd_poll_doubles_a_job_at_most(measure: str, odd: float) -> None:
     for windows_odd in (1, 2):
         known = windows(1000.0)
         getattr(known, measure)[-windows_odd:, 0] = odd
-        met = evaluate(view(seen=seen(), observations=known), EvaluationState(), SETTINGS, NOW_S)
+        met = evaluate_job(view(seen=seen(), observations=known), EvaluationState(), SETTINGS, NOW_S)
         assert met.standing is not None
         reported.append(met.standing)
     assert max(reported[0].wanted[name] / RUNNING[name] for name in RUNNING) <= 2
@@ -170,7 +170,7 @@ def test_one_odd_poll_doubles_a_job_at_most(measure: str, odd: float) -> None:
     ],
 )
 def test_without_a_usable_plan_the_measured_load_decides(known: dict[str, Any]) -> None:
-    met = evaluate(view(**known), kept(due=(FALL,), seen_until_s=3.0), SETTINGS, NOW_S)
+    met = evaluate_job(view(**known), kept(due=(FALL,), seen_until_s=3.0), SETTINGS, NOW_S)
     memory = memory_of(met)
     assert (memory.due, memory.planned, memory.seen_until_s) == ((), False, 3.0)
     assert met.standing is None
@@ -181,36 +181,36 @@ def test_a_step_keeps_its_id_whatever_the_fraction_of_its_second(fraction_s: flo
     """Pending steps have whole seconds, rows of plans have microseconds."""
     known = view(seen=seen(), observations=windows(500.0), **planned(FALL))
     made = replace(step(), apply_at_s=FALL.apply_at_s + fraction_s)
-    result = evaluate(replace(known, plan=plan(made)), EvaluationState(), SETTINGS, NOW_S)
+    result = evaluate_job(replace(known, plan=plan(made)), EvaluationState(), SETTINGS, NOW_S)
     assert result.standing is not None
     assert result.standing.step_id == "s1"
 
 
 def test_a_due_step_stands_until_the_job_runs_so() -> None:
     known = view(seen=seen(), observations=windows(500.0), **planned(FALL))
-    first = evaluate(known, EvaluationState(), SETTINGS, NOW_S)
+    first = evaluate_job(known, EvaluationState(), SETTINGS, NOW_S)
     assert first.standing is not None
     assert (first.standing.step_id, first.standing.origin) == ("s1", Origin.PLAN)
     assert dict(first.standing.wanted) == dict(FALL.parallelism)
-    again = evaluate(known, first, SETTINGS, NOW_S + 300)
+    again = evaluate_job(known, first, SETTINGS, NOW_S + 300)
     assert again.standing == first.standing  # nothing says that it was carried out
     there = replace(known, seen=seen(NOW_S + 590, running=dict(FALL.parallelism)))
-    assert evaluate(there, again, SETTINGS, NOW_S + 600).standing is None
+    assert evaluate_job(there, again, SETTINGS, NOW_S + 600).standing is None
 
 
 def test_a_due_step_is_judged_again_while_it_waits() -> None:
     busy = view(seen=seen(), observations=windows(1500.0), **planned(FALL))  # more than the forecast of the step
-    held = evaluate(busy, EvaluationState(), SETTINGS, NOW_S)
+    held = evaluate_job(busy, EvaluationState(), SETTINGS, NOW_S)
     assert held.standing is None
     assert FALL in memory_of(held).due
-    quiet = evaluate(replace(busy, observations=windows(500.0)), held, SETTINGS, NOW_S + 60)
+    quiet = evaluate_job(replace(busy, observations=windows(500.0)), held, SETTINGS, NOW_S + 60)
     assert quiet.standing is not None
-    busy_again = evaluate(busy, quiet, SETTINGS, NOW_S + 120)
+    busy_again = evaluate_job(busy, quiet, SETTINGS, NOW_S + 120)
     assert busy_again.standing is None or busy_again.standing.origin is Origin.REACTIVE
 
 
 def test_of_a_job_that_is_not_seen_the_due_step_stands_and_says_so() -> None:
-    met = evaluate(view(**planned(FALL, LATER)), EvaluationState(), SETTINGS, NOW_S)
+    met = evaluate_job(view(**planned(FALL, LATER)), EvaluationState(), SETTINGS, NOW_S)
     assert met.standing is not None
     assert met.standing.step_id == "s1"
     assert "nothing was seen" in met.standing.reason
@@ -222,7 +222,9 @@ def test_an_evaluation_that_fails_leaves_the_plan_in_force(monkeypatch: pytest.M
         raise ZeroDivisionError
 
     monkeypatch.setattr("lab.policies.planner.planner_policy.PlannerPolicy.evaluate", fail)
-    met = evaluate(view(seen=seen(), observations=windows(1.0), **planned(FALL)), EvaluationState(), SETTINGS, NOW_S)
+    met = evaluate_job(
+        view(seen=seen(), observations=windows(1.0), **planned(FALL)), EvaluationState(), SETTINGS, NOW_S
+    )
     assert met.standing is not None
     assert "ZeroDivisionError" in met.standing.reason
 
@@ -230,22 +232,22 @@ def test_an_evaluation_that_fails_leaves_the_plan_in_force(monkeypatch: pytest.M
 def test_steps_of_other_policies_stand_as_planned() -> None:
     settings = SETTINGS.model_copy(update={"planner": Planner(policy="need_vector")})
     both = plan(step(FALL, "first"), step(replace(FALL, apply_at_s=NOW_S - 60), "second"), step(LATER, "later"))
-    met = evaluate(view(plan=both), EvaluationState(), settings, NOW_S)
+    met = evaluate_job(view(plan=both), EvaluationState(), settings, NOW_S)
     assert met.standing is not None
     assert met.standing.step_id == "second"
     wide = step(replace(FALL, parallelism={"source": 1, "map": 3}), "of the same time")
-    at_once = evaluate(view(plan=plan(step(FALL, "first"), wide)), EvaluationState(), settings, NOW_S).standing
+    at_once = evaluate_job(view(plan=plan(step(FALL, "first"), wide)), EvaluationState(), settings, NOW_S).standing
     assert at_once is not None
     assert at_once.step_id == "of the same time"  # the first one ends when the second begins
-    assert evaluate(view(plan=plan()), EvaluationState(), settings, NOW_S).standing is None
-    assert evaluate(view(plan=both), EvaluationState(), settings, NOW_S + 7200).standing is None  # valid no more
+    assert evaluate_job(view(plan=plan()), EvaluationState(), settings, NOW_S).standing is None
+    assert evaluate_job(view(plan=both), EvaluationState(), settings, NOW_S + 7200).standing is None  # valid no more
 
 
 def test_a_policy_that_reacts_decides_at_the_evaluation_whatever_its_plan_says() -> None:
     """CPU use is 50%, its target 35%: five workers of four would use 40%, six 33%."""
     settings = SETTINGS.model_copy(update={"planner": Planner(policy="reactive")})
     known = {"seen": seen(), "observations": windows(500.0), "plan": plan(step(FALL))}
-    met = evaluate(view(**known), EvaluationState(), settings, NOW_S)
+    met = evaluate_job(view(**known), EvaluationState(), settings, NOW_S)
     assert met.standing is not None
     assert met.standing.origin is Origin.REACTIVE
     assert set(met.standing.wanted.values()) == {8}
@@ -253,10 +255,10 @@ def test_a_policy_that_reacts_decides_at_the_evaluation_whatever_its_plan_says()
     assert met.remembered is not None
     assert met.remembered.policy == "reactive"
     assert met.is_changed_from(EvaluationState())
-    again = evaluate(view(**known), met, settings, NOW_S + 300)
+    again = evaluate_job(view(**known), met, settings, NOW_S + 300)
     assert again.remembered is not None
     assert len(load(ReactiveMemory, again.remembered.memory).recommended) == 1  # the first is older than its window
-    followed = evaluate(view(**known), met, Settings(planner=Planner(policy="need_vector")), NOW_S)
+    followed = evaluate_job(view(**known), met, Settings(planner=Planner(policy="need_vector")), NOW_S)
     assert followed.remembered is None
 
 
@@ -267,7 +269,7 @@ def test_of_a_job_that_is_not_seen_to_run_a_policy_that_reacts_wants_nothing(kno
     settings = SETTINGS.model_copy(update={"planner": Planner(policy="reactive")})
     given = {"observations": windows(500.0), "plan": plan(step(FALL)), **known}
     before = EvaluationState(remembered=PolicyMemory("reactive", dump(ReactiveMemory())))
-    met = evaluate(view(**given), before, settings, NOW_S)
+    met = evaluate_job(view(**given), before, settings, NOW_S)
     assert met.standing is None
     assert met.remembered == before.remembered
 
@@ -275,7 +277,9 @@ def test_of_a_job_that_is_not_seen_to_run_a_policy_that_reacts_wants_nothing(kno
 @pytest.mark.parametrize("memory", [PolicyMemory("ds2", "of another policy"), PolicyMemory("reactive", "{")])
 def test_a_policy_begins_anew_after_another_or_with_a_memory_that_cannot_be_read(memory: PolicyMemory) -> None:
     settings = SETTINGS.model_copy(update={"planner": Planner(policy="reactive")})
-    met = evaluate(view(seen=seen(), observations=windows(500.0)), EvaluationState(remembered=memory), settings, NOW_S)
+    met = evaluate_job(
+        view(seen=seen(), observations=windows(500.0)), EvaluationState(remembered=memory), settings, NOW_S
+    )
     assert met.standing is not None
 
 
@@ -286,7 +290,7 @@ def test_a_policy_that_fails_leaves_the_job_alone(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("models.hosting.host.build_live_situation", fail)
     settings = SETTINGS.model_copy(update={"planner": Planner(policy="reactive")})
     before = EvaluationState(remembered=PolicyMemory("reactive", dump(ReactiveMemory())))
-    met = evaluate(view(seen=seen(), observations=windows(500.0)), before, settings, NOW_S)
+    met = evaluate_job(view(seen=seen(), observations=windows(500.0)), before, settings, NOW_S)
     assert met.standing is None
     assert met.remembered == before.remembered
 
@@ -295,7 +299,7 @@ def test_only_fresh_metrics_of_the_known_graph_make_a_snapshot() -> None:
     assert take_snapshot(view(seen=seen()), SETTINGS, NOW_S).running == RUNNING
     assert take_snapshot(view(seen=seen(graph=None), graph=GRAPH), SETTINGS, NOW_S).graph == GRAPH
     for wrong in (None, seen(NOW_S - 3600), seen(graph=None), seen(running={"other": 1})):
-        met = evaluate(view(seen=wrong, observations=windows(9000.0)), EvaluationState(), SETTINGS, NOW_S)
+        met = evaluate_job(view(seen=wrong, observations=windows(9000.0)), EvaluationState(), SETTINGS, NOW_S)
         assert met.standing is None
 
 
@@ -371,18 +375,18 @@ def test_a_remark_alone_is_no_news() -> None:
 
 def test_a_late_job_that_is_left_as_it_is_has_a_remark_and_no_intention():
     late = view(seen=seen(), observations=windows(800.0, latency_ms=90_000.0), graph=GRAPH)
-    retained = evaluate(late, EvaluationState(), SETTINGS, NOW_S)
+    retained = evaluate_job(late, EvaluationState(), SETTINGS, NOW_S)
     assert "a backlog of 90 s" in retained.remark
     assert form_intention(late, retained, SETTINGS, NOW_S, None) is None
     assert not retained.is_changed_from(replace(retained, remark=""))  # the next evaluation finds it out by itself
-    calm = evaluate(view(seen=seen(), observations=windows(800.0), graph=GRAPH), retained, SETTINGS, NOW_S + 300)
+    calm = evaluate_job(view(seen=seen(), observations=windows(800.0), graph=GRAPH), retained, SETTINGS, NOW_S + 300)
     assert calm.remark == ""
 
 
 def test_a_small_rise_of_a_single_window_is_left_as_it_is() -> None:
     known = windows(1000.0)
     known.target_data_rate_per_s[-1:, 0] = 3000.0
-    met = evaluate(view(seen=seen(), observations=known), EvaluationState(), SETTINGS, NOW_S)
+    met = evaluate_job(view(seen=seen(), observations=known), EvaluationState(), SETTINGS, NOW_S)
     assert met.standing is not None
     assert RUNNING["map"] < met.standing.wanted["map"] < 2 * RUNNING["map"]
     assert "until two windows agree" not in met.standing.reason
@@ -390,15 +394,15 @@ def test_a_small_rise_of_a_single_window_is_left_as_it_is() -> None:
 
 def test_a_batch_job_is_left_to_itself_and_its_plan_counts_as_read() -> None:
     batch = seen(job_type="BATCH")
-    met = evaluate(view(seen=batch, **planned(FALL)), EvaluationState(), SETTINGS, NOW_S)
+    met = evaluate_job(view(seen=batch, **planned(FALL)), EvaluationState(), SETTINGS, NOW_S)
     assert (met.plan_as_of_s, met.standing) == (PLANNED_S, None)
-    assert evaluate(view(seen=batch), EvaluationState(), SETTINGS, NOW_S).plan_as_of_s is None
+    assert evaluate_job(view(seen=batch), EvaluationState(), SETTINGS, NOW_S).plan_as_of_s is None
 
 
 def test_a_memory_that_cannot_be_read_is_told(caplog: pytest.LogCaptureFixture) -> None:
     settings = Settings(planner=Planner(policy="reactive"))
     known = view(seen=seen(), observations=windows(500.0))
-    evaluate(known, EvaluationState(), settings, NOW_S)
+    evaluate_job(known, EvaluationState(), settings, NOW_S)
     assert not caplog.records
-    evaluate(known, EvaluationState(remembered=PolicyMemory("reactive", "no memory")), settings, NOW_S)
+    evaluate_job(known, EvaluationState(remembered=PolicyMemory("reactive", "no memory")), settings, NOW_S)
     assert [one.levelname for one in caplog.records] == ["WARNING"]

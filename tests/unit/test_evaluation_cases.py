@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from controller.evaluation.evaluate_job import evaluate
+from controller.evaluation.evaluate_job import evaluate_job
 from controller.view.job_view import EvaluationState
 from controller.view.plan_rows import PolicyMemory
 from include.settings import Planner, Settings, check_settings
@@ -69,22 +69,22 @@ def test_a_policy_that_reacts_begins_with_what_its_plan_left_and_goes_on_with_it
     idle.busy_share[:] = 0.13
     eight: dict[str, Any] = {"seen": seen(running={"source": 8, "map": 8}), "observations": idle}
     left = remember("reactive", ReactiveMemory(recommended=(Recommendation(NOW_S - 60, 8),)))
-    assert max(wanted_of(evaluate(view(**eight), EvaluationState(), REACTIVE, NOW_S)).values()) < 8
-    begun = evaluate(view(**eight, left=left), EvaluationState(), REACTIVE, NOW_S)
+    assert max(wanted_of(evaluate_job(view(**eight), EvaluationState(), REACTIVE, NOW_S)).values()) < 8
+    begun = evaluate_job(view(**eight, left=left), EvaluationState(), REACTIVE, NOW_S)
     assert begun.standing is None
     own = EvaluationState(remembered=remember("reactive", ReactiveMemory()))
-    assert max(wanted_of(evaluate(view(**eight, left=left), own, REACTIVE, NOW_S)).values()) < 8
+    assert max(wanted_of(evaluate_job(view(**eight, left=left), own, REACTIVE, NOW_S)).values()) < 8
 
 
 def test_what_a_policy_that_replans_remembers_is_there_the_next_time() -> None:
     """It knows the load from an hour of windows; of one more window alone it would know nothing."""
     known = view(seen=seen(), observations=windows(900.0, count=12))
-    first = evaluate(known, EvaluationState(), PROGRAMME, NOW_S)
+    first = evaluate_job(known, EvaluationState(), PROGRAMME, NOW_S)
     assert first.remembered is not None
     assert first.remembered.policy == "programme"
     one = view(seen=seen(), observations=windows(900.0, count=1))
-    assert evaluate(one, EvaluationState(), PROGRAMME, NOW_S).standing is None
-    assert wanted_of(evaluate(one, first, PROGRAMME, NOW_S)) == wanted_of(first)
+    assert evaluate_job(one, EvaluationState(), PROGRAMME, NOW_S).standing is None
+    assert wanted_of(evaluate_job(one, first, PROGRAMME, NOW_S)) == wanted_of(first)
 
 
 def test_a_newer_plan_gives_a_policy_that_replans_its_steps() -> None:
@@ -94,11 +94,11 @@ def test_a_newer_plan_gives_a_policy_that_replans_its_steps() -> None:
         "programme", ProgrammeMemory(due=(PlannedStep(due, RUNNING, 2, StepBand(0.0, 2000.0, 0.0, 60.0), 2000.0, 0.1),))
     )
     before = EvaluationState(remembered=remember("programme", ProgrammeMemory()), plan_as_of_s=PLANNED_S - 3600)
-    newer = evaluate(view(plan=plan(step()), left=left), before, PROGRAMME, NOW_S)
+    newer = evaluate_job(view(plan=plan(step()), left=left), before, PROGRAMME, NOW_S)
     assert wanted_of(newer) == {"source": 1, "map": 2}
-    assert evaluate(view(plan=plan(step())), before, PROGRAMME, NOW_S).standing is None
+    assert evaluate_job(view(plan=plan(step())), before, PROGRAMME, NOW_S).standing is None
     known = replace(before, plan_as_of_s=PLANNED_S)
-    assert evaluate(view(plan=plan(step()), left=left), known, PROGRAMME, NOW_S).standing is None
+    assert evaluate_job(view(plan=plan(step()), left=left), known, PROGRAMME, NOW_S).standing is None
 
 
 @pytest.mark.parametrize("known", [{}, {"observations": windows(500.0)}])
@@ -106,7 +106,7 @@ def test_a_memory_takes_the_present_names_also_while_its_policy_is_not_asked(kno
     histories = {"source": (ObservedCapacity(1, (900.0,)),), "map": (ObservedCapacity(4, (400.0,)),)}
     before = EvaluationState(remembered=remember("conttune_a3", TuningMemory(histories=histories)), operators=BEFORE)
     away = replace(renamed_job(), state="RESTARTING", running={})
-    met = evaluate(view(seen=away, **known), before, TUNED, NOW_S)
+    met = evaluate_job(view(seen=away, **known), before, TUNED, NOW_S)
     assert met.standing is None
     assert met.operators == AFTER
     assert met.remembered is not None
@@ -119,7 +119,7 @@ def test_a_step_of_a_plan_goes_out_whole_whatever_a_single_window_shows() -> Non
     rise = replace(FALL, parallelism={"source": 1, "map": 12})
     known = windows(1000.0)
     known.target_data_rate_per_s[-1:, 0] = 3000.0
-    met = evaluate(view(seen=seen(), observations=known, **planned(rise)), EvaluationState(), SETTINGS, NOW_S)
+    met = evaluate_job(view(seen=seen(), observations=known, **planned(rise)), EvaluationState(), SETTINGS, NOW_S)
     assert met.standing is not None
     assert (wanted_of(met), met.standing.origin) == ({"source": 1, "map": 12}, Origin.PLAN)
     assert met.standing.reason == "as forecast"
@@ -128,11 +128,11 @@ def test_a_step_of_a_plan_goes_out_whole_whatever_a_single_window_shows() -> Non
 @pytest.mark.parametrize("columns", [1, 3])
 def test_windows_of_another_graph_agree_with_nothing(columns: int) -> None:
     """What the memory of the load asks for is limited, as long as no window of the present operators confirms it."""
-    learnt = evaluate(view(seen=seen(), observations=short_of(1000.0, 0.3)), EvaluationState(), PROGRAMME, NOW_S)
+    learnt = evaluate_job(view(seen=seen(), observations=short_of(1000.0, 0.3)), EvaluationState(), PROGRAMME, NOW_S)
     assert wanted_of(learnt)["map"] > 2 * RUNNING["map"]
     measures = {name: np.full((12, columns), 1000.0) for name in MEASURES}
     other = replace(windows(1000.0, count=12), parallelism=np.full((12, columns), 4), **measures)
-    met = evaluate(view(seen=seen(), observations=other), learnt, PROGRAMME, NOW_S)
+    met = evaluate_job(view(seen=seen(), observations=other), learnt, PROGRAMME, NOW_S)
     assert wanted_of(met)["map"] == 2 * RUNNING["map"]
 
 
@@ -145,8 +145,8 @@ def test_a_policy_whose_plan_is_followed_is_shown_no_measurement(
     limits = {"jobs": {"c/orders": {"schedules": schedules}}}
     values = {"planner": {"policy": "need_vector"}, "limits": limits, "clusters": {"c": {"rest_url": "http://c:1"}}}
     settings = check_settings(values)
-    unseen = evaluate(view(plan=plan(step())), EvaluationState(), settings, NOW_S)
-    watched = evaluate(view(plan=plan(step()), seen=seen(), observations=windows(9000.0)), unseen, settings, NOW_S)
+    unseen = evaluate_job(view(plan=plan(step())), EvaluationState(), settings, NOW_S)
+    watched = evaluate_job(view(plan=plan(step()), seen=seen(), observations=windows(9000.0)), unseen, settings, NOW_S)
     assert unseen.standing is not None
     assert unseen.standing == watched.standing
     assert unseen.standing.reason == "as forecast"
@@ -157,6 +157,6 @@ def test_a_job_that_runs_as_its_policy_wants_it_is_left_as_it_is() -> None:
     """Workers of three quarters of the load's busy share: the rule asks for as many as there are."""
     known = windows(500.0)
     known.busy_share[:] = 0.35 / 1.25
-    met = evaluate(view(seen=seen(), observations=known), EvaluationState(), REACTIVE, NOW_S)
+    met = evaluate_job(view(seen=seen(), observations=known), EvaluationState(), REACTIVE, NOW_S)
     assert met.standing is None
     assert met.remembered is not None

@@ -14,7 +14,7 @@ from models.programme.choice import ProgrammeDecision, describe_choice
 from models.programme.expected_path import expect_path
 from models.programme.horizon import spread_levels
 from models.programme.problem import Problem
-from models.programme.programme import solve
+from models.programme.programme import solve_programme
 from models.scheduling.figures import format_count, format_late
 from tests.unit.test_programme import MIXED, TERMS, outlook, sizes
 
@@ -73,7 +73,7 @@ def test_what_makes_a_fall_right_later_is_expected_of_it() -> None:
     """A fall for an hour, before a rise that is expected: the rise is made in time, so little is late."""
     flat = outlook(2e4)
     rising = np.where(np.arange(len(flat.mean)) < 12, flat.mean, np.log(1e5 + flat.offset))
-    solved, small = solve(sizes(), spread_levels(replace(flat, mean=rising)), MIXED, 0.0, TERMS), 1
+    solved, small = solve_programme(sizes(), spread_levels(replace(flat, mean=rising)), MIXED, 0.0, TERMS), 1
     problem = solved.problem
     stays, _ = expect_path(problem, 0.0, 14, lambda *_: small)
     late, path = expect_path(problem, 0.0, 14, lambda step, *runs: solved.decide(step, *runs) if step else small)

@@ -22,11 +22,11 @@ from models.control.checks import check_pace
 from models.control.limits import Limits, Mode
 from models.control.reasons import Reason
 from models.control.state import Intention, JobHistory, ObservedJob, Origin
-from models.hosting.host import HostedPolicy, answers_alarms, evaluate
+from models.hosting.host import HostedPolicy, answers_alarms, evaluate_hosted
 from models.policies.job_snapshot import Snapshot
 from models.policies.registry import policy
 from models.policies.tidewise.falling_behind import falls_behind
-from models.programme.capacity_belief import BacklogChange, CapacityBelief, measure
+from models.programme.capacity_belief import BacklogChange, CapacityBelief, measure_capacity_error
 
 
 def look(waiting_s: list[float], load: float = 9600.0, **changed: Any) -> Snapshot:
@@ -87,7 +87,7 @@ def test_a_burst_is_answered_by_a_size_that_carries_its_last_minutes(late_weight
     options = burst.options.with_values({"costs.late_weight": late_weight})
     seen = replace(burst, now_s=now_s, observations=shifted, options=options)
     hosted = HostedPolicy.of("programme", policy("programme"))
-    decision, _ = evaluate(hosted, memory, now_s, seen, None)
+    decision, _ = evaluate_hosted(hosted, memory, now_s, seen, None)
     assert decision.wanted is not None
     assert decision.wanted["map"] >= 15
     assert decision.falls_behind
@@ -99,7 +99,7 @@ def test_a_minute_tells_less_of_a_capacity_than_five() -> None:
         begins = [1e6 + 100.0 * window_s * number for number in range(count)]
         return [BacklogChange(at, at + 100.0 * window_s, window_s, 1000.0, n + 1.0) for n, at in enumerate(begins)]
 
-    whole, parts = (measure(CapacityBelief(), changes(one), 1000.0, 0.05) for one in (300.0, 60.0))
+    whole, parts = (measure_capacity_error(CapacityBelief(), changes(one), 1000.0, 0.05) for one in (300.0, 60.0))
     assert parts.error == pytest.approx(whole.error, rel=0.02)
     assert parts.share == pytest.approx(whole.share, rel=0.02)
 

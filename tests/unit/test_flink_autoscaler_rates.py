@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lab.policies.flink_autoscaler.config import AutoscalerConfig
-from lab.policies.flink_autoscaler.evaluate import evaluate
+from lab.policies.flink_autoscaler.evaluate_vertices import evaluate_vertices
 from lab.policies.flink_autoscaler.target_capacity import (
     Observation,
     RequiredRates,
@@ -120,7 +120,7 @@ def test_a_whole_job_is_evaluated() -> None:
         source={"num_records_in": [0, 6000, 12000], "lag": [0, 300, 600], "load": [0.25, 0.5, 0.75]},
         sink={"num_records_in": [0, 12000, 24000], "load": [math.nan, 0.2, 0.2]},
     )
-    result = evaluate(CONFIG, topology, observed, restart_s=300.0)
+    result = evaluate_vertices(CONFIG, topology, observed, restart_s=300.0)
     source, sink = result.vertices["source"], result.vertices["sink"]
     assert list(result.vertices) == ["source", "sink"]
     assert (source.demand.target_per_s, source.demand.catch_up_per_s) == pytest.approx((210.0, 600 / 1800))
@@ -134,7 +134,7 @@ def test_a_source_five_minutes_behind_processes_backlog() -> None:
     topology = JobTopology.of([TopologyVertex("source", 1, 128)])
     for lag, behind in ((29_900.0, False), (30_100.0, True)):
         observed = window([0.0, 10.0], source={"num_records_in": [0, 1000], "lag": [lag, lag], "load": [1.0, 1.0]})
-        assert evaluate(CONFIG, topology, observed, restart_s=300.0).processing_backlog is behind
+        assert evaluate_vertices(CONFIG, topology, observed, restart_s=300.0).processing_backlog is behind
 
 
 def test_busy_time_averaged_over_subtasks_comes_from_the_counter() -> None:
@@ -143,9 +143,9 @@ def test_busy_time_averaged_over_subtasks_comes_from_the_counter() -> None:
         [0.0, 10.0],
         source={"num_records_in": [0, 1000], "accumulated_busy_time": [0, 8000], "load": [0.9, 0.9]},
     )
-    state = evaluate(config, JobTopology.of([TopologyVertex("source", 2, 128)]), observed, restart_s=0.0).vertices[
-        "source"
-    ]
+    state = evaluate_vertices(
+        config, JobTopology.of([TopologyVertex("source", 2, 128)]), observed, restart_s=0.0
+    ).vertices["source"]
     assert state.true_processing_per_s == pytest.approx(250.0)  # 100/s at 8000 ms / 10 s / 2 subtasks
 
 
@@ -154,9 +154,11 @@ def test_gauges_of_input_are_preferred_and_restarted_counters_give_no_rate() -> 
         [0.0, 10.0], v={"num_records_in": [0, 1000], "num_records_in_per_second": [60, 100], "load": [0.5, 0.5]}
     )
     topology = JobTopology.of([TopologyVertex("v", 1, 128)])
-    assert evaluate(CONFIG, topology, gauge, restart_s=0.0).vertices["v"].true_processing_per_s == pytest.approx(160.0)
+    assert evaluate_vertices(CONFIG, topology, gauge, restart_s=0.0).vertices[
+        "v"
+    ].true_processing_per_s == pytest.approx(160.0)
     restarted = window([0.0, 10.0, 20.0], v={"num_records_in": [5000, 5500, 10], "load": [0.5, 0.5, 0.5]})
-    assert math.isnan(evaluate(CONFIG, topology, restarted, restart_s=0.0).vertices["v"].demand.target_per_s)
+    assert math.isnan(evaluate_vertices(CONFIG, topology, restarted, restart_s=0.0).vertices["v"].demand.target_per_s)
 
 
 def test_scaling_coefficient_by_hand() -> None:

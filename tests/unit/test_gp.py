@@ -10,7 +10,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from benchmarks.pipeline.training import recent_means
 from lab.policies.tuning.acquisition_functions import distance_to_observed, smallest_sufficient
 from models.capacity.capacity_samples import CapacitySamples, pack
-from models.capacity.fit import RATIOS, fit
+from models.capacity.fit_kernel import RATIOS, fit_kernel
 from models.capacity.gp import kernel, predict, profile, whiten
 
 GRID = np.arange(1, 65.0)
@@ -52,7 +52,7 @@ def packed(owner: np.ndarray, at: np.ndarray, capacity: np.ndarray) -> CapacityS
 
 
 def predictions(samples: CapacitySamples, start: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    result = fit(samples, samples.parallelism.max(axis=1), start)
+    result = fit_kernel(samples, samples.parallelism.max(axis=1), start)
     mean, sd = predict(
         samples,
         result.spectrum,
@@ -177,9 +177,9 @@ def test_warm_start_loses_nothing_and_a_moved_optimum_is_found_again() -> None:
     owner, at, capacity, _ = synthetic(60, 10, 5, seed=4)
     samples = packed(owner, at, capacity)
     largest = samples.parallelism.max(axis=1)
-    cold = fit(samples, largest)
+    cold = fit_kernel(samples, largest)
     for start in (cold.spectrum.length_scale, np.full(60, 1.6), np.where(np.arange(60) % 2, np.nan, 30.0)):
-        warm = fit(samples, largest, start)
+        warm = fit_kernel(samples, largest, start)
         assert np.mean(cold.log_likelihood - warm.log_likelihood) < 0.02
         assert np.max(cold.log_likelihood - warm.log_likelihood) < 1.0
     assert ((cold.ratio >= RATIOS[0]) & (cold.ratio <= RATIOS[-1])).all()

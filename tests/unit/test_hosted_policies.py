@@ -10,7 +10,7 @@ import pytest
 from controller.view.job_view import take_snapshot
 from include.policy_catalogue import DecisionTiming
 from lab.policies.planner.controller_memory import ControllerMemory
-from models.hosting.host import HostedPolicy, HostMemory, Plan, evaluate, host_policy
+from models.hosting.host import HostedPolicy, HostMemory, Plan, evaluate_hosted, host_policy
 from models.hosting.memories import store
 from models.policies.job_snapshot import Snapshot
 from models.policies.tuning.capacity_history import ObservedCapacity
@@ -59,7 +59,7 @@ def test_a_policy_without_memory_has_no_text() -> None:
 
 def test_a_policy_that_reacts_and_is_asked_elsewhere_leaves_the_job_and_its_memory() -> None:
     memory = HostMemory(plan_as_of_s=1.0, policy=7)
-    decision, after = evaluate(HostedPolicy("x", DecisionTiming.REACTS), memory, NOW_S, snapshot(), None)
+    decision, after = evaluate_hosted(HostedPolicy("x", DecisionTiming.REACTS), memory, NOW_S, snapshot(), None)
     assert (decision.wanted, decision.reason) == (None, "nothing was seen of it lately")
     assert after.policy == 7
 
@@ -71,12 +71,12 @@ def test_a_policy_that_reacts_is_not_asked_without_a_window_of_late(is_old: bool
     starts = shown.window_start_s - 3600 * round(known.options.observed_h)
     shown = replace(shown, window_start_s=starts) if is_old else shown.since(NOW_S)
     hosted = HostedPolicy("x", DecisionTiming.REACTS, policy=unasked)  # type: ignore[arg-type]
-    decision, _ = evaluate(hosted, HostMemory(), NOW_S, replace(known, observations=shown), None)
+    decision, _ = evaluate_hosted(hosted, HostMemory(), NOW_S, replace(known, observations=shown), None)
     assert (decision.wanted, decision.reason) == (None, "no window of it was seen lately")
 
 
 def test_a_job_that_was_never_planned_for_is_left_as_it_is() -> None:
-    decision, after = evaluate(HostedPolicy.of("need_vector"), HostMemory(), NOW_S, None, None)
+    decision, after = evaluate_hosted(HostedPolicy.of("need_vector"), HostMemory(), NOW_S, None, None)
     assert (decision.wanted, decision.reason) == (None, "no step of its plan is due")
     assert after == HostMemory()
 
@@ -93,7 +93,7 @@ def test_a_policy_that_replans_is_not_given_what_a_plan_did_not_leave() -> None:
 def meet(memory: ControllerMemory | None, left: ControllerMemory, known_as_of_s: float | None = None) -> Any:
     """Return the reactive controller's memory after an evaluation of a job that is not seen."""
     plan = Plan(float(PLANNED_S), left=left)
-    return evaluate(PLANNER, HostMemory(known_as_of_s, memory), NOW_S, None, plan)[1].policy
+    return evaluate_hosted(PLANNER, HostMemory(known_as_of_s, memory), NOW_S, None, plan)[1].policy
 
 
 def test_the_first_evaluation_begins_with_what_the_plan_has_learnt() -> None:

@@ -11,7 +11,7 @@ from include.settings import Planner, Settings, SettingsError, check_settings
 from models.policies.tidewise.programme_choice import list_terms
 from models.programme.horizon import STEPS, spread_levels
 from models.programme.problem import RecoveryGoal
-from models.programme.programme import solve
+from models.programme.programme import solve_programme
 from tests.unit.test_programme_policy import noisy, snapshot, window
 from tests.unit.test_trajectory import SHAPE, TERMS, outlook, sizes
 
@@ -64,7 +64,7 @@ def test_a_lateness_is_a_goal_of_the_programme() -> None:
 
 def choose(goal: RecoveryGoal | None, load: float = 7400.0) -> float:
     rows, seen = sizes(8.0, STEPS), outlook(np.full(288, load))
-    values = solve(rows, spread_levels(seen), SHAPE, 0.0, replace(TERMS, recovery=goal)).values
+    values = solve_programme(rows, spread_levels(seen), SHAPE, 0.0, replace(TERMS, recovery=goal)).values
     best = 1 + int(values.go[1:].argmin())
     return float(rows.slots[best] if values.go[best] < values.stay else 8.0)
 

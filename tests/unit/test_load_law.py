@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from models.programme.law_state import LawState
-from models.programme.load_law import choose, observe
+from models.programme.load_law import choose_hypothesis, observe
 from models.programme.load_outlook import look_ahead
 from models.programme.load_paths import DAY, STEP_S
 
@@ -113,7 +113,7 @@ def test_gaps_odd_values_and_hidden_loads_do_no_lasting_harm() -> None:
     observe(state, MONDAY + DAY + 48, 10.0, lambda at: None, is_least=True)
     hidden = look_ahead(state, lambda at: None)
     assert np.exp(hidden.mean[0]) - hidden.offset == pytest.approx(100.0, rel=0.1)
-    assert choose(state)[0] in range(3)
+    assert choose_hypothesis(state)[0] in range(3)
 
 
 def follow_day(state: LawState, steps: range, missing: range = range(0)) -> None:

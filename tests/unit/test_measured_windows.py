@@ -11,7 +11,7 @@ from include.arrow_rows import arrow_columns
 from include.tables import AGGREGATES
 from spark_jobs.job_history.job_shapes import JobShape
 from spark_jobs.job_history.known_jobs import KnownJobs, ValidityPeriods
-from spark_jobs.job_history.observations import MEASURED, measure, name_samples
+from spark_jobs.job_history.observations import MEASURED, measure_observations, name_samples
 from spark_jobs.job_history.stop_effects import SOURCE_COLUMNS, StopSpans
 from spark_jobs.job_history.vertex_windows import read_windows
 from spark_jobs.raw_parsing.sample_columns import read_samples
@@ -77,7 +77,7 @@ def samples(*replies: Reply) -> list[pa.RecordBatch]:
 
 
 def windows(replies: list[Reply], jobs: KnownJobs) -> list[dict[str, Any]]:
-    made = measure(samples(*replies), arrow_columns(MEASURED), jobs, None)
+    made = measure_observations(samples(*replies), arrow_columns(MEASURED), jobs, None)
     return [row for batch in made for row in batch.to_pylist()]
 
 

@@ -303,13 +303,13 @@ def test_whole_numbers_of_any_kind_are_parallelisms(world) -> None:
 
 def test_a_job_that_cannot_be_decided_on_keeps_no_other_from_its_turn(world, monkeypatch) -> None:
     cluster, start = world
-    decide = job_control.decide
+    decide = job_control.decide_with_readiness
 
     def fail(inspector, job, case, is_news):
         if case.observed.job_id == "id of c/b":
             raise ZeroDivisionError
         return decide(inspector, job, case, is_news)
 
-    monkeypatch.setattr(job_control, "decide", fail)
+    monkeypatch.setattr(job_control, "decide_with_readiness", fail)
     assert start()(a=4, b=4, c=4) == {"a": "plan", "b": "not_decided", "c": "plan"}
     assert [job for job, _ in cluster.sent] == ["c/a", "c/c"]

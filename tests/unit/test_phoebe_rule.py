@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lab.policies.phoebe.capacity_profile import CapacityRegression, LatencyClasses, ProfiledLatency
 from lab.policies.phoebe.recovery_time import projected_load, recovery_s
 from lab.policies.phoebe.rule import Candidate, algorithm_1, logged_rule, nearly_smallest
-from lab.policies.phoebe.twres import SustainableThroughput, choose
+from lab.policies.phoebe.twres import SustainableThroughput, choose_sustainable
 from models.bundle.job_models import closed_form_recovery_s
 
 CASES = Path(__file__).resolve().parents[2] / "data" / "cases"
@@ -148,7 +148,7 @@ def test_twres_takes_the_smallest_that_sustains_the_forecast() -> None:
     allowed = list(range(1, 11))
 
     def chosen(current: int, load_per_s: float, latency_ms: float = 1000.0) -> int:
-        return choose(line, allowed, current, forecast_records=600 * load_per_s, latency_ms=latency_ms)
+        return choose_sustainable(line, allowed, current, forecast_records=600 * load_per_s, latency_ms=latency_ms)
 
     assert chosen(3, 450.0) == 5
     assert chosen(8, 450.0) == 5

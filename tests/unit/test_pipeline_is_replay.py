@@ -29,7 +29,7 @@ from lab.replay.tick_snapshot import TickSnapshot
 from lab.replay.workload import Workload
 from lab.simulation.spec import JobSpec, OperatorSpec
 from models.bundle.job_models import JobModels
-from models.hosting.host import HostedPolicy, HostMemory, Plan, evaluate
+from models.hosting.host import HostedPolicy, HostMemory, Plan, evaluate_hosted
 from models.policies.evaluation.reactive_decision import ReactiveDecision
 from models.policies.job_snapshot import Snapshot
 
@@ -157,7 +157,7 @@ class Host:
     def __call__(
         self, hosted: HostedPolicy, memory: HostMemory, now_s: int, job: Snapshot | None, plan: Plan | None
     ) -> tuple[ReactiveDecision, HostMemory]:
-        decision, after = evaluate(hosted, memory, now_s, job, plan)
+        decision, after = evaluate_hosted(hosted, memory, now_s, job, plan)
         running = {} if job is None else dict(job.running)
         wanted = None if decision.wanted is None else dict(decision.wanted)
         self.decided[now_s] = None if wanted == running else wanted
@@ -168,7 +168,7 @@ class Host:
 def hosts(monkeypatch: pytest.MonkeyPatch) -> tuple[Host, Host]:
     """The replay's and the controller's."""
     of_replay, of_controller = Host(), Host()
-    monkeypatch.setattr("lab.replay.hosted_driver.evaluate", of_replay)
+    monkeypatch.setattr("lab.replay.hosted_driver.evaluate_hosted", of_replay)
     monkeypatch.setattr("controller.evaluation.evaluate_job.evaluate_hosted", of_controller)
     return of_replay, of_controller
 

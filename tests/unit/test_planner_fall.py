@@ -6,7 +6,7 @@ import pytest
 from include.domain.graph import JobGraph, Operator
 from include.settings import Planner
 from lab.policies.planner.controller_memory import ControllerMemory
-from lab.policies.planner.reactive_controller import evaluate_job
+from lab.policies.planner.reactive_controller import decide_reactively
 from models.policies.evaluation.pending_steps import PendingStep
 from models.policies.job_snapshot import Snapshot
 from models.policies.observations import MEASURES, Observations
@@ -35,5 +35,5 @@ def _sight(now_s: int, load_per_s: float) -> Snapshot:
     [(600, 900.0, True), (600, 950.0, False), (690, 900.0, False), (690, 200.0, True)],
 )
 def test_a_fall_waits_only_while_the_load_is_above_its_forecast(now_s: int, load_per_s: float, sent: bool) -> None:
-    reported, _ = evaluate_job(_sight(now_s, load_per_s), ControllerMemory(due=(FALL,), planned=True))
+    reported, _ = decide_reactively(_sight(now_s, load_per_s), ControllerMemory(due=(FALL,), planned=True))
     assert (reported.wanted is not None) == sent

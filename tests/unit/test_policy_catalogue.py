@@ -23,7 +23,7 @@ from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel, Rec
 from models.policies.registry import memory_codec, policy
 from models.scheduling.demand import LEVELS
 from spark_jobs.newest_rows import QUANTILES
-from spark_jobs.plan.job_plan import PlanTask, job_rows
+from spark_jobs.plan.job_plan import PlanTask, plan_job
 from spark_jobs.plan_inputs.job_state import JobState
 
 AS_OF = datetime(2026, 11, 20, 18, tzinfo=UTC)
@@ -125,7 +125,7 @@ def plan(settings: Settings, memory: str | None = None, memory_policy: str | Non
         forecast_as_of_s=as_of_s,
         forecast_version="f0",
     )
-    return job_rows(PlanTask(settings, AS_OF, SimpleNamespace(value=bundle)), state)  # type: ignore[arg-type]
+    return plan_job(PlanTask(settings, AS_OF, SimpleNamespace(value=bundle)), state)  # type: ignore[arg-type]
 
 
 def test_a_policy_of_another_project_is_planned_with(install) -> None:

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from controller.evaluation.evaluate_job import evaluate
+from controller.evaluation.evaluate_job import evaluate_job
 from controller.view.job_view import EvaluationState
 from include.settings import Planner, Settings
 from include.settings.retired import drop_retired
 from models.hosting.memories import recall
 from models.policies.memory import dump
 from models.policies.registry import policy
-from spark_jobs.plan.build_plan import shaping
+from spark_jobs.plan.build_plan import dump_plan_settings
 from tests.unit.test_evaluation import FALL, NOW_S, RUNNING, SETTINGS, kept, planned, seen, view, windows
 
 PROGRAMME = Settings(planner=Planner(policy="programme"))
@@ -31,18 +31,18 @@ def test_the_planner_is_one_line_away() -> None:
 
 
 def test_a_plan_and_a_memory_of_the_planner_are_opened() -> None:
-    after = evaluate(before_upgrade(), kept(due=(FALL,)), PROGRAMME, NOW_S)
+    after = evaluate_job(before_upgrade(), kept(due=(FALL,)), PROGRAMME, NOW_S)
     assert after.remembered is not None
     assert after.remembered.policy == "programme"
     assert after.plan_as_of_s is not None
     assert after.standing is None or after.standing.step_id != "s1"  # its steps were the planner's
-    again = evaluate(before_upgrade(), after, PROGRAMME, NOW_S + 300)
+    again = evaluate_job(before_upgrade(), after, PROGRAMME, NOW_S + 300)
     assert again.remembered is not None
 
 
 def test_the_way_back_is_open() -> None:
-    after = evaluate(before_upgrade(), kept(due=(FALL,)), PROGRAMME, NOW_S)
-    back = evaluate(view(seen=seen(), observations=windows(500.0), **planned(FALL)), after, SETTINGS, NOW_S)
+    after = evaluate_job(before_upgrade(), kept(due=(FALL,)), PROGRAMME, NOW_S)
+    back = evaluate_job(view(seen=seen(), observations=windows(500.0), **planned(FALL)), after, SETTINGS, NOW_S)
     assert back.remembered is not None
     assert back.remembered.policy == "planner"
     assert back.standing is not None
@@ -57,7 +57,7 @@ def test_a_memory_of_an_earlier_release_has_no_prices() -> None:
 
 
 def test_settings_of_a_plan_of_an_earlier_release_are_read() -> None:
-    shaped = json.loads(shaping(SETTINGS))
+    shaped = json.loads(dump_plan_settings(SETTINGS))
     shaped["planner"] |= {"load_quantile": 0.9, "reactive": {"hold_s": 0}}
     shaped["planner"]["costs"]["rescale_margin"] = 3.0
     for key in ("jobs",):
@@ -71,5 +71,5 @@ def test_settings_of_a_plan_of_an_earlier_release_are_read() -> None:
 def test_one_odd_poll_doubles_a_job_at_most_under_the_programme(measure: str, odd: float) -> None:
     known = windows(1000.0, count=12)
     getattr(known, measure)[-1:, 0] = odd
-    met = evaluate(view(seen=seen(), observations=known), EvaluationState(), PROGRAMME, NOW_S)
+    met = evaluate_job(view(seen=seen(), observations=known), EvaluationState(), PROGRAMME, NOW_S)
     assert met.standing is None or max(met.standing.wanted[name] / RUNNING[name] for name in RUNNING) <= 2

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks.pipeline.packed_models import pack_models
-from controller.evaluation.evaluate_job import evaluate
+from controller.evaluation.evaluate_job import evaluate_job
 from controller.memory.memory_store import MemoryStore
 from controller.memory.stored_memories import StoredMemories
 from controller.view.job_view import EvaluationState
@@ -50,7 +50,7 @@ def test_a_plan_that_was_made_after_the_deployment_stays():
 
 
 def test_what_was_kept_follows_the_vertex_ids_also_after_a_restart(tmp_path):
-    due = evaluate(
+    due = evaluate_job(
         view(seen=seen(placed=BEFORE), observations=windows(800.0), **planned(FALL)), EvaluationState(), SETTINGS, NOW_S
     )
     assert due.standing is not None
@@ -64,7 +64,7 @@ def test_what_was_kept_follows_the_vertex_ids_also_after_a_restart(tmp_path):
     assert followed.standing.wanted == {"map": 1, "map[2]": 2}
     later = follow_plan(plan(step()), [BEFORE], AFTER)
     known = view(seen=renamed_job(), observations=windows(800.0), plan=later)
-    again = evaluate(known, read, SETTINGS, NOW_S)
+    again = evaluate_job(known, read, SETTINGS, NOW_S)
     assert again.standing is not None
     assert again.standing.wanted == {"map": 1, "map[2]": 2}
 
@@ -76,7 +76,7 @@ def test_what_is_held_of_an_operator_that_has_gone_is_left_out():
 
 
 def test_a_batch_job_is_left_alone():
-    result = evaluate(
+    result = evaluate_job(
         view(seen=seen(job_type="BATCH"), observations=windows(800.0), **planned(FALL)), kept(), SETTINGS, NOW_S
     )
     assert result.standing is None

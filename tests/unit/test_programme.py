@@ -12,7 +12,7 @@ from models.programme.error_shapes import Weights, cumulate, transition, weigh_s
 from models.programme.horizon import EVALUATIONS, STEPS, LoadLevels, spread_levels
 from models.programme.load_outlook import LoadOutlook, LoadReference
 from models.programme.problem import CostsToGo, CostTerms, Problem, Sizes
-from models.programme.programme import solve
+from models.programme.programme import solve_programme
 from models.programme.waits import BestChanges
 from models.programme.window_tables import (
     GRID,
@@ -52,7 +52,7 @@ def sizes(count: int = 14, per_slot: float = 1e4, running: int = 12) -> Sizes:
 
 
 def answer(age_s: float = 0.0, load: float = 1e5, **changed: float) -> CostsToGo:
-    return solve(sizes(), spread_levels(outlook(load)), MIXED, age_s, replace(TERMS, **changed)).values
+    return solve_programme(sizes(), spread_levels(outlook(load)), MIXED, age_s, replace(TERMS, **changed)).values
 
 
 @pytest.mark.parametrize("ratio", [-0.3, -0.04, 0.0, 0.06, 0.4])
@@ -96,7 +96,7 @@ def test_it_is_what_enumeration_gives_of_a_tiny_problem(
         np.array([9.0, 11.0, 15.0]), np.log(np.array([[0.9e5] * 2, [1.1e5] * 2, [1.5e5] * 2])), np.full(3, 0.03)
     )
     terms = replace(TERMS, wait_s=wait_s, slots_wait_s=slots_wait_s, taskmanager_slots=per_taskmanager)
-    values = solve(few, levels, NORMAL, 45.0, terms).values
+    values = solve_programme(few, levels, NORMAL, 45.0, terms).values
     ages = np.array(list_ages(60.0))
     paid = {1: (9, 11, 15), 4: (12, 12, 16)}[per_taskmanager]
     # The transient is coded to the nearest power of e^0.2.

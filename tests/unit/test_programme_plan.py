@@ -13,7 +13,7 @@ from situations import make_situation
 from include.domain.graph import JobGraph, Operator
 from include.domain.slots import count_paid
 from include.settings import Planner
-from models.hosting.host import HostedPolicy, HostMemory, Plan, evaluate
+from models.hosting.host import HostedPolicy, HostMemory, Plan, evaluate_hosted
 from models.hosting.memories import recall, store
 from models.policies.evaluation.pending_steps import PendingStep
 from models.policies.evaluation.reactive_decision import ReactiveDecision
@@ -62,7 +62,7 @@ def meet(
     count = (due.step.apply_at_s - made_s) // 300
     job = job_with([*before(), *later[:count]], running, lag_s)
     memory = HostMemory(policy=left, plan_as_of_s=float(made_s))
-    return *evaluate(HOSTED, memory, due.step.apply_at_s, job, Plan(float(made_s), left=left)), due
+    return *evaluate_hosted(HOSTED, memory, due.step.apply_at_s, job, Plan(float(made_s), left=left)), due
 
 
 def test_its_steps_are_explained_by_its_own_figures_and_their_bands() -> None:
@@ -134,7 +134,7 @@ def test_a_due_step_goes_out_while_the_load_is_within_its_band() -> None:
     assert decision.wanted == due.step.parallelism
     assert memory.policy.count == StepCount(1, 1)
     job = job_with([*before(), *noisy(5000.0, 13)], due.slots)
-    again, after = evaluate(HOSTED, memory, job.now_s, job, None)
+    again, after = evaluate_hosted(HOSTED, memory, job.now_s, job, None)
     assert again.due is None
     assert after.policy.count == StepCount(1, 1)
 
@@ -218,27 +218,27 @@ def test_a_job_that_is_not_seen_gets_the_step_as_planned() -> None:
     _, left = plan(job)
     due = left.due[0].step
     made = Plan(float(job.now_s), left=left, expires_s=job.now_s + 7200.0)
-    early, memory = evaluate(HOSTED, HostMemory(), due.apply_at_s - 300, None, made)
+    early, memory = evaluate_hosted(HOSTED, HostMemory(), due.apply_at_s - 300, None, made)
     assert early.wanted is None
-    decision, after = evaluate(HOSTED, memory, due.apply_at_s, None, made)
+    decision, after = evaluate_hosted(HOSTED, memory, due.apply_at_s, None, made)
     assert decision.due == due
     assert "nothing was seen of the job lately" in decision.reason
     assert after.policy.count == StepCount(1, 1)
     blind = replace(job, now_s=due.apply_at_s)
-    assert evaluate(HOSTED, memory, due.apply_at_s, blind, made)[0].due == due
-    expired, _ = evaluate(HOSTED, memory, job.now_s + 7201, None, made)
+    assert evaluate_hosted(HOSTED, memory, due.apply_at_s, blind, made)[0].due == due
+    expired, _ = evaluate_hosted(HOSTED, memory, job.now_s + 7201, None, made)
     assert expired.wanted is None
 
 
 def test_a_newer_plan_replaces_the_steps_of_the_last() -> None:
     job = job_with(before())
     _, left = plan(job)
-    _, memory = evaluate(HOSTED, HostMemory(), job.now_s, job, Plan(1.0, left=left))
+    _, memory = evaluate_hosted(HOSTED, HostMemory(), job.now_s, job, Plan(1.0, left=left))
     assert memory.policy.due == left.due
     _, calm = plan(job_with(noisy(5000.0, PAST)), np.full(312, 5000.0))
-    _, after = evaluate(HOSTED, memory, job.now_s, job, Plan(2.0, left=calm))
+    _, after = evaluate_hosted(HOSTED, memory, job.now_s, job, Plan(2.0, left=calm))
     assert after.policy.due == ()
-    _, kept = evaluate(HOSTED, memory, job.now_s, job, Plan(1.0, left=calm))
+    _, kept = evaluate_hosted(HOSTED, memory, job.now_s, job, Plan(1.0, left=calm))
     assert kept.policy.due == left.due
 
 

@@ -10,14 +10,14 @@ from programme_line import GRAPH, NARROW, noisy, run, snapshot, window
 from situations import make_situation
 
 from include.settings import Planner
-from models.hosting.host import HostedPolicy, HostMemory, Plan, evaluate
+from models.hosting.host import HostedPolicy, HostMemory, Plan, evaluate_hosted
 from models.hosting.memories import store
 from models.policies.evaluation.reactive_decision import ReactiveDecision
 from models.policies.situations import assume_untrained
 from models.policies.tidewise.programme_choice import find_age
 from models.policies.tidewise.programme_memory import PlannedLoad, ProgrammeMemory
 from models.policies.tidewise.programme_policy import Programme
-from models.programme.capacity_belief import BacklogChange, CapacityBelief, measure
+from models.programme.capacity_belief import BacklogChange, CapacityBelief, measure_capacity_error
 from models.scheduling.demand import LEVELS, SourceForecast
 
 
@@ -47,7 +47,7 @@ def test_an_operator_whose_buffers_fill_is_asked_for_what_is_sent_to_it() -> Non
     rows += [window(len(rows) + at, 10_300.0, running, **filling) for at in range(2)]
     for until in range(1, len(rows) + 1):
         job = snapshot(rows[max(until - 6, 0) : until], running)
-        decision, memory = evaluate(hosted, memory, job.now_s, job, None)
+        decision, memory = evaluate_hosted(hosted, memory, job.now_s, job, None)
     assert decision.wanted is not None
     assert decision.wanted["map"] > 8
 
@@ -63,7 +63,7 @@ def test_a_backlog_that_stands_is_named_and_moves_nothing(stands: float, is_name
         job = replace(
             seen, observations=replace(seen.observations, pending_records=pending, outstanding_records=waiting)
         )
-        decision, memory = evaluate(hosted, memory, job.now_s, job, None)
+        decision, memory = evaluate_hosted(hosted, memory, job.now_s, job, None)
     assert decision.wanted == {"in": 2, "map": 7, "out": 3}  # as without any
     assert ("standing_backlog: 500,000 records stay pending at in" in decision.reason) is is_named
 
@@ -155,7 +155,7 @@ def test_a_plan_leaves_the_load_that_it_expects() -> None:
     asked = make_situation(job.now_s, GRAPH, job.running, models, forecast, 32, Planner(), job.observations)
     _, left = Programme().decide(asked, ProgrammeMemory())
     hosted = HostedPolicy.of("programme", Programme())
-    _, after = evaluate(hosted, HostMemory(), job.now_s, job, Plan(float(job.now_s), left=left))
+    _, after = evaluate_hosted(hosted, HostMemory(), job.now_s, job, Plan(float(job.now_s), left=left))
     planned = after.policy.planned
     assert planned == PlannedLoad.of(forecast)
     path = planned.total(job.now_s // 300 + 143)
@@ -182,10 +182,10 @@ def test_the_backlog_measures_the_capacity() -> None:
         )
         for at in range(1, 6)
     ]
-    known = measure(CapacityBelief(), changes, model, 0.05)
+    known = measure_capacity_error(CapacityBelief(), changes, model, 0.05)
     assert model * np.exp(known.error) == pytest.approx(true, rel=0.01)
     assert known.share < 0.3
-    assert measure(known, changes, model, 0.05) == known  # no window counts twice
+    assert measure_capacity_error(known, changes, model, 0.05) == known  # no window counts twice
     idle = [BacklogChange(0.0, 0.0, 300.0, load, at) for at in range(1, 6)]
-    assert measure(CapacityBelief(), idle, model, 0.05).error == 0.0  # no evidence against the model
-    assert measure(CapacityBelief(), idle, 900.0, 0.05).error > 0.03  # what is processed is believed
+    assert measure_capacity_error(CapacityBelief(), idle, model, 0.05).error == 0.0  # no evidence against the model
+    assert measure_capacity_error(CapacityBelief(), idle, 900.0, 0.05).error > 0.03  # what is processed is believed

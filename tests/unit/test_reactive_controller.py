@@ -11,7 +11,7 @@ import pytest
 from include.domain.graph import JobGraph, Operator
 from include.settings import Costs, Planner
 from lab.policies.planner.controller_memory import ControllerMemory
-from lab.policies.planner.reactive_controller import accept_plan, decide_without_windows, evaluate_job
+from lab.policies.planner.reactive_controller import accept_plan, decide_reactively, decide_without_windows
 from lab.scheduling.planner_settings import PlannerSettings, ReactiveSettings
 from models.policies.evaluation.pending_steps import PendingStep
 from models.policies.job_snapshot import Snapshot
@@ -48,39 +48,39 @@ def snapshot(now_s: int, load_per_s: float, lag_s: float = 0.0, *, slots: int = 
 
 def test_a_planned_job_is_enlarged_when_records_pile_up_and_not_before():
     planned = ControllerMemory(planned=True)
-    assert evaluate_job(snapshot(600, 8500.0, lag_s=5.0), planned)[0].wanted is None
-    reported, _ = evaluate_job(snapshot(600, 8500.0, lag_s=30.0), planned)
+    assert decide_reactively(snapshot(600, 8500.0, lag_s=5.0), planned)[0].wanted is None
+    reported, _ = decide_reactively(snapshot(600, 8500.0, lag_s=30.0), planned)
     assert reported.wanted == {"source": 1, "map": 10}  # 8,500 / 0.9 of 1,000 an instance
     assert "106%" in reported.reason
-    assert evaluate_job(snapshot(600, 9500.0), planned)[0].wanted is not None  # so much is no waver of one window
+    assert decide_reactively(snapshot(600, 9500.0), planned)[0].wanted is not None  # so much is no waver of one window
 
 
 def test_a_backlog_is_worked_off_enlarged_and_the_job_comes_back():
-    memory = evaluate_job(snapshot(600, 7600.0), ControllerMemory(planned=True))[1]  # 5% of headroom
-    reported, memory = evaluate_job(snapshot(1200, 7600.0, lag_s=140.0, disturbed=True), memory)
+    memory = decide_reactively(snapshot(600, 7600.0), ControllerMemory(planned=True))[1]  # 5% of headroom
+    reported, memory = decide_reactively(snapshot(1200, 7600.0, lag_s=140.0, disturbed=True), memory)
     assert reported.wanted == WIDER
     assert (memory.back_to, memory.enlarged_to) == (RUNNING, WIDER)
-    reported, memory = evaluate_job(snapshot(1500, 7600.0, lag_s=90.0, slots=23), memory)
+    reported, memory = decide_reactively(snapshot(1500, 7600.0, lag_s=90.0, slots=23), memory)
     assert reported.wanted is None
-    reported, memory = evaluate_job(snapshot(1800, 7600.0, lag_s=1.0, slots=23), memory)
+    reported, memory = decide_reactively(snapshot(1800, 7600.0, lag_s=1.0, slots=23), memory)
     assert reported.wanted == RUNNING
     assert memory.back_to is None
 
 
 def test_a_backlog_is_worked_off_with_what_costs_least():
     """Slots that are dear are taken sparingly, those that cost nothing all."""
-    memory = evaluate_job(snapshot(600, 7600.0), ControllerMemory(planned=True))[1]
+    memory = decide_reactively(snapshot(600, 7600.0), ControllerMemory(planned=True))[1]
     asked = []
     for weight in (0.0, 0.2, 1.0):
         behind = snapshot(1200, 7600.0, lag_s=140.0, disturbed=True)
-        reported, _ = evaluate_job(replace(behind, options=Planner(costs=Costs(resource_weight=weight))), memory)
+        reported, _ = decide_reactively(replace(behind, options=Planner(costs=Costs(resource_weight=weight))), memory)
         asked.append(reported.wanted["map"])
     assert asked == [32, 23, 14]
 
 
 def test_with_head_room_a_backlog_is_left_to_itself():
-    memory = evaluate_job(snapshot(600, 4000.0), ControllerMemory(planned=True))[1]
-    assert evaluate_job(snapshot(1200, 4000.0, lag_s=140.0, disturbed=True), memory)[0].wanted is None
+    memory = decide_reactively(snapshot(600, 4000.0), ControllerMemory(planned=True))[1]
+    assert decide_reactively(snapshot(1200, 4000.0, lag_s=140.0, disturbed=True), memory)[0].wanted is None
 
 
 def test_a_new_plan_takes_the_place_of_the_way_back():
@@ -92,7 +92,7 @@ def looks(loads: list[float], slots: int, every_s: int = 300) -> list[int | None
     """Return the slots that each look at a job without a plan asks for, were nothing done about it."""
     memory, asked = ControllerMemory(), []
     for turn, load_per_s in enumerate(loads):
-        reported, memory = evaluate_job(snapshot(600 + every_s * turn, load_per_s, slots=slots), memory)
+        reported, memory = decide_reactively(snapshot(600 + every_s * turn, load_per_s, slots=slots), memory)
         asked.append(reported.wanted and max(reported.wanted.values()))
     return asked
 
@@ -110,55 +110,55 @@ def test_without_a_plan_a_job_keeps_what_its_peaks_need():
 
 
 def test_without_a_plan_no_fall_is_sent_while_a_job_is_late():
-    _, memory = evaluate_job(snapshot(600, 3000.0, slots=12), ControllerMemory())
-    assert evaluate_job(snapshot(9000, 3000.0, lag_s=70.0, slots=12), memory)[0].wanted is None
-    assert evaluate_job(snapshot(9000, 3000.0, lag_s=30.0, slots=12), memory)[0].wanted is not None
+    _, memory = decide_reactively(snapshot(600, 3000.0, slots=12), ControllerMemory())
+    assert decide_reactively(snapshot(9000, 3000.0, lag_s=70.0, slots=12), memory)[0].wanted is None
+    assert decide_reactively(snapshot(9000, 3000.0, lag_s=30.0, slots=12), memory)[0].wanted is not None
 
 
 def test_without_a_plan_what_was_not_seen_is_no_lull():
-    _, memory = evaluate_job(snapshot(600, 3000.0, slots=12), ControllerMemory())
+    _, memory = decide_reactively(snapshot(600, 3000.0, slots=12), ControllerMemory())
     _, memory = decide_without_windows(memory, 4800)
-    assert evaluate_job(snapshot(9000, 3000.0, slots=12), memory)[0].wanted is None
+    assert decide_reactively(snapshot(9000, 3000.0, slots=12), memory)[0].wanted is None
 
 
 def test_an_enlarging_that_was_refused_is_forgotten():
     """Else the job would be sent back, when the backlog is gone, to what it has left by a plan's step meanwhile."""
-    memory = evaluate_job(snapshot(600, 7600.0), ControllerMemory(planned=True))[1]
-    _, memory = evaluate_job(snapshot(1200, 7600.0, lag_s=140.0, disturbed=True), memory)
-    reported, memory = evaluate_job(snapshot(1500, 7600.0, slots=12), memory)
+    memory = decide_reactively(snapshot(600, 7600.0), ControllerMemory(planned=True))[1]
+    _, memory = decide_reactively(snapshot(1200, 7600.0, lag_s=140.0, disturbed=True), memory)
+    reported, memory = decide_reactively(snapshot(1500, 7600.0, slots=12), memory)
     assert reported.wanted is None
     assert (memory.back_to, memory.enlarged_to) == (None, None)
 
 
 def test_a_job_that_stands_still_is_left_alone():
     stopped = replace(snapshot(600, 9900.0, lag_s=100.0), up=False)
-    assert evaluate_job(stopped, ControllerMemory(planned=True))[0].wanted is None
+    assert decide_reactively(stopped, ControllerMemory(planned=True))[0].wanted is None
 
 
 def test_a_job_that_restarts_after_a_failure_comes_back_enlarged():
-    memory = evaluate_job(snapshot(600, 7600.0), ControllerMemory(planned=True))[1]  # 5% of headroom
+    memory = decide_reactively(snapshot(600, 7600.0), ControllerMemory(planned=True))[1]  # 5% of headroom
     down = replace(snapshot(1200, 7600.0), up=False)
-    assert evaluate_job(down, memory)[0].wanted is None
-    reported, after = evaluate_job(replace(down, restarting=True), memory)
+    assert decide_reactively(down, memory)[0].wanted is None
+    reported, after = decide_reactively(replace(down, restarting=True), memory)
     wider = {"source": 3, "map": 19}  # fewer than for 140 s
     assert reported.wanted == wider
     assert "restarts after a failure; its backlog of some 120 s" in reported.reason  # 90 s of downtime, 30 s once more
     assert (after.back_to, after.enlarged_to) == (RUNNING, wider)
-    assert evaluate_job(replace(down, restarting=True), after)[0].wanted is None  # once
+    assert decide_reactively(replace(down, restarting=True), after)[0].wanted is None  # once
     for off in ({"rescales_for_catch_up": False}, {"rescales_while_restarting": False}):
         assert (
-            evaluate_job(
+            decide_reactively(
                 replace(down, restarting=True, options=PlannerSettings(reactive=ReactiveSettings(**off))), memory
             )[0].wanted
             is None
         )
-    reported, after = evaluate_job(snapshot(1800, 7600.0, slots=19), after)
+    reported, after = decide_reactively(snapshot(1800, 7600.0, slots=19), after)
     assert reported.wanted == RUNNING
 
 
 def test_a_job_that_restarts_with_head_room_is_left_to_itself():
-    memory = evaluate_job(snapshot(600, 4000.0), ControllerMemory(planned=True))[1]
-    reported, after = evaluate_job(replace(snapshot(1200, 4000.0), up=False, restarting=True), memory)
+    memory = decide_reactively(snapshot(600, 4000.0), ControllerMemory(planned=True))[1]
+    reported, after = decide_reactively(replace(snapshot(1200, 4000.0), up=False, restarting=True), memory)
     assert (reported.wanted, after.back_to) == (None, None)
     assert "not worth" in reported.reason
 
@@ -166,29 +166,29 @@ def test_a_job_that_restarts_with_head_room_is_left_to_itself():
 def test_a_fall_waits_until_the_job_is_no_longer_late():
     low = {"source": 1, "map": 5}
     due = (PendingStep(600, 4200, low, 9e9, "the load falls", load_before_most_per_s=9e9),)
-    memory = evaluate_job(snapshot(300, 4000.0), ControllerMemory(planned=True))[1]
-    reported, after = evaluate_job(snapshot(600, 4000.0, lag_s=90.0), replace(memory, due=due))
+    memory = decide_reactively(snapshot(300, 4000.0), ControllerMemory(planned=True))[1]
+    reported, after = decide_reactively(snapshot(600, 4000.0, lag_s=90.0), replace(memory, due=due))
     assert (reported.wanted, after.due) == (None, due)
-    assert evaluate_job(snapshot(900, 4000.0, lag_s=30.0), after)[0].wanted == low
+    assert decide_reactively(snapshot(900, 4000.0, lag_s=30.0), after)[0].wanted == low
 
 
 def test_the_memory_survives_its_table():
     due = (PendingStep(600, 1200, {"source": 1, "map": 2}, 200.0, "the load falls", load_before_most_per_s=900.0),)
-    _, memory = evaluate_job(snapshot(600, 7600.0), ControllerMemory(due=due, planned=True, back_to=RUNNING))
+    _, memory = decide_reactively(snapshot(600, 7600.0), ControllerMemory(due=due, planned=True, back_to=RUNNING))
     assert load(ControllerMemory, dump(memory)) == memory
 
 
 def test_after_an_overload_no_fall_is_sent_for_a_while():
     due = (PendingStep(900, 90_000, {"source": 1, "map": 4}, 9e9, "the load falls", load_before_most_per_s=9e9),)
     holds = PlannerSettings(reactive=ReactiveSettings(hold_s=3600))
-    reported, memory = evaluate_job(
+    reported, memory = decide_reactively(
         replace(snapshot(600, 8500.0, lag_s=30.0), options=holds), ControllerMemory(planned=True)
     )
     assert reported.wanted is not None
     memory = accept_plan(memory, due)
-    assert evaluate_job(snapshot(1200, 3000.0, slots=9), memory)[0].wanted is None
+    assert decide_reactively(snapshot(1200, 3000.0, slots=9), memory)[0].wanted is None
     late = 600 + holds.reactive.hold_s
-    assert evaluate_job(snapshot(late, 3000.0, slots=9), memory)[0].wanted == due[0].parallelism
+    assert decide_reactively(snapshot(late, 3000.0, slots=9), memory)[0].wanted == due[0].parallelism
 
 
 def test_no_fall_is_sent_to_what_the_load_would_overload():
@@ -196,20 +196,20 @@ def test_no_fall_is_sent_to_what_the_load_would_overload():
     low = {"source": 1, "map": 5}  # never seen: 5/8 of what 8 do
     due = (PendingStep(600, 4200, low, 2000.0, "the load falls", load_before_most_per_s=9e9),)
     memory = ControllerMemory(due=due, planned=True)
-    reported, after = evaluate_job(snapshot(600, 6000.0), memory)
+    reported, after = decide_reactively(snapshot(600, 6000.0), memory)
     assert reported.wanted is None
     assert after.due == due
-    assert evaluate_job(snapshot(600, 4000.0), memory)[0].wanted == low
+    assert decide_reactively(snapshot(600, 4000.0), memory)[0].wanted == low
 
 
 def test_a_job_does_not_go_back_to_what_the_load_has_outgrown():
-    memory = evaluate_job(snapshot(600, 7600.0), ControllerMemory(planned=True))[1]
-    _, memory = evaluate_job(snapshot(1200, 7600.0, lag_s=140.0, disturbed=True), memory)
+    memory = decide_reactively(snapshot(600, 7600.0), ControllerMemory(planned=True))[1]
+    _, memory = decide_reactively(snapshot(1200, 7600.0, lag_s=140.0, disturbed=True), memory)
     unread = replace(snapshot(1500, 12_000.0), running=WIDER)
-    reported, memory = evaluate_job(unread, memory)  # its windows are those of before
+    reported, memory = decide_reactively(unread, memory)  # its windows are those of before
     assert reported.wanted is None
     assert memory.back_to == RUNNING
-    reported, memory = evaluate_job(snapshot(1800, 12_000.0, slots=23), memory)
+    reported, memory = decide_reactively(snapshot(1800, 12_000.0, slots=23), memory)
     assert reported.wanted == {"source": 1, "map": 14}  # 12,000 / 0.9 of 1,000 an instance
     assert memory.back_to is None
     assert "outgrown" in reported.reason
@@ -242,7 +242,7 @@ def test_a_job_with_a_side_output_needs_what_its_branches_get(planned: bool):
         disturbed=np.zeros(2, bool),
         **values,
     )
-    reported, memory = evaluate_job(
+    reported, memory = decide_reactively(
         Snapshot(600, graph, running, True, observed, 32, Planner()), ControllerMemory(planned=planned)
     )
     assert reported.wanted is None, reported.reason
@@ -250,9 +250,9 @@ def test_a_job_with_a_side_output_needs_what_its_branches_get(planned: bool):
 
 
 def test_a_late_job_that_is_left_as_it_is_is_not_left_without_a_word():
-    memory = evaluate_job(snapshot(600, 4000.0), ControllerMemory(planned=True))[1]
-    reported, _ = evaluate_job(snapshot(900, 4000.0, lag_s=90.0), memory)
+    memory = decide_reactively(snapshot(600, 4000.0), ControllerMemory(planned=True))[1]
+    reported, _ = decide_reactively(snapshot(900, 4000.0, lag_s=90.0), memory)
     assert reported.wanted is None
     assert reported.reason.endswith("; a backlog of 90 s is left to the running configuration")
     assert reported.remark == "a backlog of 90 s is left to the running configuration"
-    assert evaluate_job(snapshot(900, 4000.0), memory)[0].remark == ""
+    assert decide_reactively(snapshot(900, 4000.0), memory)[0].remark == ""

@@ -9,7 +9,7 @@ import numpy as np
 from include.domain.graph import JobGraph, Operator
 from include.settings import Planner
 from lab.policies.planner.controller_memory import ControllerMemory
-from lab.policies.planner.reactive_controller import evaluate_job
+from lab.policies.planner.reactive_controller import decide_reactively
 from models.policies.evaluation.pending_steps import PendingStep
 from models.policies.job_snapshot import Snapshot
 from models.policies.observations import MEASURES, Observations
@@ -45,7 +45,7 @@ def snapshot(now_s: int, load_per_s: float, maps: int, *, lag_s: float = 0.0, gr
 
 def test_an_operator_beside_a_full_and_short_one_is_grown():
     for planned in (True, False):
-        reported, _ = evaluate_job(snapshot(600, 2600.0, 2), ControllerMemory(planned=planned))
+        reported, _ = decide_reactively(snapshot(600, 2600.0, 2), ControllerMemory(planned=planned))
         assert reported.wanted is not None
         assert reported.wanted["map"] >= 3
         assert reported.wanted["top"] == 1
@@ -56,7 +56,7 @@ def test_an_operator_beside_a_full_and_short_one_is_grown():
 def test_a_full_operator_does_not_keep_a_job_large():
     memory, asked = ControllerMemory(), []
     for turn in range(40):
-        reported, memory = evaluate_job(snapshot(600 + 300 * turn, 700.0, 20, lag_s=900.0), memory)
+        reported, memory = decide_reactively(snapshot(600 + 300 * turn, 700.0, 20, lag_s=900.0), memory)
         asked.append(reported.wanted and reported.wanted["map"])
     assert asked[0] is None
     assert 1 in asked
@@ -64,32 +64,32 @@ def test_a_full_operator_does_not_keep_a_job_large():
 
 def test_a_full_operator_that_is_short_does_not_hold_a_planned_fall_up():
     step = PendingStep(600, 4200, {"source": 1, "map": 3, "top": 1}, 800.0, "falls")
-    memory = evaluate_job(snapshot(300, 700.0, 8, lag_s=900.0), ControllerMemory(planned=True))[1]
-    reported, _ = evaluate_job(snapshot(600, 700.0, 8, lag_s=900.0), replace(memory, due=(step,)))
+    memory = decide_reactively(snapshot(300, 700.0, 8, lag_s=900.0), ControllerMemory(planned=True))[1]
+    reported, _ = decide_reactively(snapshot(600, 700.0, 8, lag_s=900.0), replace(memory, due=(step,)))
     assert reported.wanted == {"source": 1, "map": 3, "top": 1}
 
 
 def test_a_fall_that_would_overload_an_operator_that_could_grow_still_waits():
     step = PendingStep(600, 4200, {"source": 1, "map": 2, "top": 1}, 9000.0, "falls")
-    memory = evaluate_job(snapshot(300, 1900.0, 2), ControllerMemory(planned=True))[1]
-    memory = replace(evaluate_job(snapshot(600, 2600.0, 8), memory)[1], due=(step,))
-    assert evaluate_job(snapshot(900, 2600.0, 8), memory)[0].wanted is None
+    memory = decide_reactively(snapshot(300, 1900.0, 2), ControllerMemory(planned=True))[1]
+    memory = replace(decide_reactively(snapshot(600, 2600.0, 8), memory)[1], due=(step,))
+    assert decide_reactively(snapshot(900, 2600.0, 8), memory)[0].wanted is None
 
 
 def test_a_backlog_that_a_full_operator_causes_enlarges_nothing():
-    memory = evaluate_job(snapshot(600, 700.0, 2), ControllerMemory(planned=True))[1]
-    reported, memory = evaluate_job(snapshot(900, 700.0, 2, lag_s=600.0), memory)
+    memory = decide_reactively(snapshot(600, 700.0, 2), ControllerMemory(planned=True))[1]
+    reported, memory = decide_reactively(snapshot(900, 700.0, 2, lag_s=600.0), memory)
     assert reported.wanted is None
     assert memory.back_to is None
     assert "as planned" in reported.reason
 
 
 def test_a_backlog_is_worked_off_beside_an_operator_that_is_full_and_not_short():
-    memory = evaluate_job(snapshot(600, 480.0, 1), ControllerMemory(planned=True))[1]
+    memory = decide_reactively(snapshot(600, 480.0, 1), ControllerMemory(planned=True))[1]
     wide = JobGraph.from_operators(
         [Operator("source"), Operator("map", ("source",), max_parallelism=1), Operator("top", ("map",))]
     )
-    reported, _ = evaluate_job(snapshot(900, 480.0, 1, lag_s=400.0, graph=wide), memory)
+    reported, _ = decide_reactively(snapshot(900, 480.0, 1, lag_s=400.0, graph=wide), memory)
     assert reported.wanted is not None
     assert reported.wanted["map"] == 1
     assert reported.wanted["top"] > 1
@@ -97,7 +97,7 @@ def test_a_backlog_is_worked_off_beside_an_operator_that_is_full_and_not_short()
 
 def test_a_fully_grown_job_that_is_short_is_left_and_named():
     alone = JobGraph.from_operators([Operator(name, up, 1) for name, up in _CHAIN])
-    reported, _ = evaluate_job(snapshot(600, 700.0, 1, graph=alone), ControllerMemory(planned=True))
+    reported, _ = decide_reactively(snapshot(600, 700.0, 1, graph=alone), ControllerMemory(planned=True))
     assert reported.wanted is None
     assert "top cannot grow and is short (140%" in reported.reason
 

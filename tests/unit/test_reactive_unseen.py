@@ -11,7 +11,7 @@ import pytest
 from include.domain.graph import JobGraph, Operator
 from include.settings import Planner
 from lab.policies.planner.controller_memory import ControllerMemory
-from lab.policies.planner.reactive_controller import evaluate_job
+from lab.policies.planner.reactive_controller import decide_reactively
 from models.policies.job_snapshot import Snapshot
 from models.policies.observations import MEASURES, Observations
 
@@ -69,7 +69,7 @@ def test_side_outputs_of_half_busy_operators_are_no_overload(planned: bool) -> N
     taken = {"source": 1000.0, "route": 1000.0, "big": 900.0, "small": 100.0}
     busy = {"source": 0.01, "route": 0.5, "big": 0.6, "small": 0.5}
     for number in range(4):
-        reported, memory = evaluate_job(look(ROUTE, 600 + 300 * number, running, taken, taken, busy), memory)
+        reported, memory = decide_reactively(look(ROUTE, 600 + 300 * number, running, taken, taken, busy), memory)
         assert reported.wanted is None
         assert "edge_unknown" not in reported.reason
 
@@ -78,7 +78,7 @@ def test_a_side_output_that_is_short_is_enlarged_alone() -> None:
     running = {"source": 1, "route": 1, "big": 3, "small": 2}
     taken = {"source": 1000.0, "route": 1000.0, "big": 900.0, "small": 100.0}
     busy = {"source": 0.01, "route": 0.5, "big": 0.6, "small": 0.957}
-    reported, _ = evaluate_job(look(ROUTE, 600, running, taken, taken, busy), ControllerMemory())
+    reported, _ = decide_reactively(look(ROUTE, 600, running, taken, taken, busy), ControllerMemory())
     assert reported.wanted == {**running, "small": 3}
 
 
@@ -87,7 +87,7 @@ def test_a_load_that_no_counter_tells_moves_nothing_and_is_named() -> None:
     memory = ControllerMemory()
     for number in range(40):
         observed = look(graph, 600 + 300 * number, {"source": 4}, {}, {"source": 0.0}, {"source": 0.9})
-        reported, memory = evaluate_job(observed, memory)
+        reported, memory = decide_reactively(observed, memory)
         assert reported.wanted is None
         assert reported.reason.startswith("load_unseen: no counter tells what source takes in")
 
@@ -99,7 +99,7 @@ def test_a_source_that_is_always_busy_is_not_enlarged_on_that_alone() -> None:
     for number, (rate, busy) in enumerate(((600.0, 0.9), (600.0, 1.0), (700.0, 1.0), (900.0, 1.0))):
         taken = {"source": rate, "work": rate}
         observed = look(graph, 600 + 600 * number, running, taken, taken, {"source": busy, "work": 0.5})
-        reported, memory = evaluate_job(observed, memory)
+        reported, memory = decide_reactively(observed, memory)
         assert reported.wanted is None, reported.reason
         assert ("source_busy_unexplained: source" in reported.reason) == (busy == 1.0)
 
@@ -110,7 +110,7 @@ def test_an_edge_that_nothing_settles_neither_raises_nor_lowers_what_is_behind_i
     running = {"source": 1, "a": 2, "b": 2, "c": 8, "d": 8}
     busy = {"source": 0.1, "a": 0.5, "b": 0.5, "c": 0.01, "d": 0.9}
     for number in range(60):
-        reported, memory = evaluate_job(look(DIAMOND, 600 + 300 * number, running, taken, taken, busy), memory)
+        reported, memory = decide_reactively(look(DIAMOND, 600 + 300 * number, running, taken, taken, busy), memory)
         assert reported.wanted is None or (reported.wanted["c"], reported.wanted["d"]) == (8, 8)
         assert "edge_unknown: what goes over a to c, b to c, a to d, b to d" in reported.reason
         assert "so c, d neither rises nor falls" in reported.reason

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from include.policy_catalogue import DecisionTiming
-from models.hosting.host import HostedPolicy, HostMemory, Plan, evaluate
+from models.hosting.host import HostedPolicy, HostMemory, Plan, evaluate_hosted
 from models.policies.evaluation.reactive_decision import ReactiveDecision
 from models.policies.observations import Observations
 from models.scheduling.slot_bounds import SlotBounds
@@ -49,7 +49,7 @@ class CountingPolicy:
 
 def ask(policy: CountingPolicy | None, memory: HostMemory, plan: Plan | None, job: Any = SNAPSHOT) -> Any:
     hosted = HostedPolicy("counting", DecisionTiming.REPLANS, policy=policy)  # type: ignore[arg-type]
-    return evaluate(hosted, memory, NOW_S, job, plan)
+    return evaluate_hosted(hosted, memory, NOW_S, job, plan)
 
 
 def test_what_a_plan_left_is_accepted_once() -> None:

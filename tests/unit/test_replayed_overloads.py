@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from controller.evaluation.evaluate_job import evaluate
+from controller.evaluation.evaluate_job import evaluate_job
 from controller.view.job_view import ActiveTarget, EvaluationState, JobView
 from include.flink.raw_format import RawRecord
 from include.settings.loading import check_settings
@@ -46,7 +46,7 @@ def replay(job: str, begin: str, end: str) -> dict[str, Minute]:
         for number, seen in enumerate(history.jobs()):
             if seen.job == job:
                 found = windows.observations(number)
-                kept = evaluate(JobView("c", job, seen=seen, observations=found), kept, SETTINGS, now_s)
+                kept = evaluate_job(JobView("c", job, seen=seen, observations=found), kept, SETTINGS, now_s)
                 outstanding = float(np.nansum(found.waiting_records[-1])) if len(found) else 0.0
                 result[datetime.fromtimestamp(now_s, UTC).strftime("%H:%M")] = (
                     seen.running,

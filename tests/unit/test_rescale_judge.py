@@ -16,7 +16,7 @@ from controller.leases.lease import Lease
 from controller.log.control_log import LogEntry
 from controller.log.delta_log import DeltaControlLog, open_control_log
 from controller.outcomes.judge_rescales import RescaleEvaluator
-from controller.outcomes.measure_outcome import find_lateness_s, measure
+from controller.outcomes.measure_outcome import find_lateness_s, measure_outcome
 from controller.view.job_view import JobView
 from controller.view.plan_rows import JobPlan
 from include.domain.graph import JobGraph, Operator
@@ -268,12 +268,12 @@ def test_the_last_three_undisturbed_windows_in_between_are_measured() -> None:
         disturbed=[False, False, False, True, False, False, False],
     )
     job = seen(restarts=5.0, rescales=2.0)
-    result = measure(job, observations, until_s=ends[4], since_s=ends[0] - 60)
+    result = measure_outcome(job, observations, until_s=ends[4], since_s=ends[0] - 60)
     assert result is not None
     assert (result.until_s, result.throughput_per_s, result.arriving_per_s) == (ends[4], 200.0, 200.0)
     assert (result.backpressured_share, result.lag_s, result.restarts) == (pytest.approx(0.4), 2.0, 3)
     for until_s, since_s in ((ends[0] - 1, 0.0), (ends[6], ends[6] - 59)):
-        assert measure(job, observations, until_s, since_s) is None
+        assert measure_outcome(job, observations, until_s, since_s) is None
 
 
 def test_outstanding_records_and_busy_operators_are_measured() -> None:
@@ -283,15 +283,15 @@ def test_outstanding_records_and_busy_operators_are_measured() -> None:
     plain.busy_share[:] = [[0.4, 0.5], [0.6, 0.9], [0.9, 0.6]]
     plain.true_processing_rate_per_s[:] = [[400.0, 100.0], [400.0, 110.0], [400.0, 120.0]]
     job = replace(seen(), vertex_ids={"a": "id of a", "b": "id of b"})
-    result = measure(job, plain, math.inf)
+    result = measure_outcome(job, plain, math.inf)
     assert result is not None
     assert result.backlog_slope_per_s == pytest.approx(-100 / 60)
     assert result.capacity_per_s == {"id of b": 110.0}
     outstanding = np.array([[1000.0, np.nan], [1300.0, np.nan], [1600.0, np.nan]])
-    grows = measure(job, replace(plain, outstanding_records=outstanding), math.inf)
+    grows = measure_outcome(job, replace(plain, outstanding_records=outstanding), math.inf)
     assert grows is not None
     assert grows.backlog_slope_per_s == pytest.approx(5.0)
-    one = measure(job, plain.rows(np.array([2])), math.inf)
+    one = measure_outcome(job, plain.rows(np.array([2])), math.inf)
     assert one is not None
     assert math.isnan(one.backlog_slope_per_s)
 
@@ -314,10 +314,10 @@ def test_nobody_knows_how_late_a_job_is_that_is_not_measured_any_more() -> None:
 def test_what_was_never_measured_is_unknown() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        result = measure(seen(), windows(NOW_S, NOW_S + 60, arriving=np.nan, held=np.nan), math.inf)
+        result = measure_outcome(seen(), windows(NOW_S, NOW_S + 60, arriving=np.nan, held=np.nan), math.inf)
     assert result is not None
     assert math.isnan(result.arriving_per_s)
     assert (result.throughput_per_s, result.backpressured_share) == (100.0, 0.0)
-    assert measure(seen(), None, math.inf) is None
-    assert measure(seen(), Observations.nothing(2), math.inf) is None
-    assert measure(seen(graph=None), windows(NOW_S), math.inf) is None
+    assert measure_outcome(seen(), None, math.inf) is None
+    assert measure_outcome(seen(), Observations.nothing(2), math.inf) is None
+    assert measure_outcome(seen(graph=None), windows(NOW_S), math.inf) is None

@@ -6,7 +6,7 @@ import math
 
 from controller.log.delta_log import DeltaControlLog
 from controller.outcomes.judge_rescales import RescaleEvaluator
-from controller.outcomes.measure_outcome import measure
+from controller.outcomes.measure_outcome import measure_outcome
 from models.control.reconcile import OutcomeCheck
 from models.policies.observations import Observations
 from tests.unit.test_rescale_judge import AFTER, BEFORE, SENT_S, confirmed, judged, log, seen, sent, view, windows
@@ -50,4 +50,4 @@ def test_a_request_in_flight_is_not_judged_whatever_was_confirmed_before(log: De
 
 
 def test_a_job_without_a_window_has_no_measurements() -> None:
-    assert measure(seen(), Observations.nothing(2), math.inf) is None
+    assert measure_outcome(seen(), Observations.nothing(2), math.inf) is None

@@ -27,9 +27,9 @@ from lab.stages.learn.job_learning import PolicyLearnTask
 from lab.stages.profiling.job_profile import ProfileTask
 from models.policies.registry import policy
 from spark_jobs.forecast.stage import forecast_task
-from spark_jobs.plan.build_plan import shaping
+from spark_jobs.plan.build_plan import dump_plan_settings
 from spark_jobs.plan.job_plan import PlanTask
-from spark_jobs.plan.slot_budget import budgets
+from spark_jobs.plan.slot_budget import list_budgets
 
 AS_OF = datetime(2026, 11, 20, 18, tzinfo=UTC)
 POLICIES = sorted(catalogue())
@@ -168,8 +168,8 @@ def starts_every_stage(made: Settings) -> None:
     frame = forecast_task(made, request)
     assert frame.horizon_bins * frame.bin_s == made.forecast.horizon_h * 3600
     task = PlanTask(made, AS_OF, None)
-    assert json.loads(shaping(made))["planner"]
-    assert all(total >= 1 for total in budgets(task).values())
+    assert json.loads(dump_plan_settings(made))["planner"]
+    assert all(total >= 1 for total in list_budgets(task).values())
     assert history_frame(made, AS_OF).history_bins > 0
     assert PolicyLearnTask(made, AS_OF, SimpleNamespace()).settings is made  # type: ignore[arg-type]
     assert ProfileTask(made, AS_OF, SimpleNamespace()).settings is made  # type: ignore[arg-type]

@@ -21,7 +21,7 @@ from models.scheduling.candidates import list_candidates
 from models.scheduling.demand import LEVELS, SourceForecast, demand
 from models.scheduling.expectation import Outlook
 from models.scheduling.need import job_bounds, upper_limits
-from models.scheduling.shortest_path import drop_dominated, solve
+from models.scheduling.shortest_path import drop_dominated, find_shortest_paths
 from models.scheduling.slot_prices import SlotDemand, SlotPrices, allocate
 
 GRAPH = JobGraph.from_operators((Operator("src"), Operator("map", ("src",)), Operator("sink", ("map",))))
@@ -58,7 +58,7 @@ def test_the_programme_is_exact(seed):
     draws = np.random.default_rng(seed)
     stage, switch = draws.exponential(size=(2, 5, 4)), draws.exponential(size=(2, 5, 4))
     start = draws.integers(0, 4, size=2)
-    result = solve(stage, switch, start)
+    result = find_shortest_paths(stage, switch, start)
     for job in range(2):
         assert result.cost[job] == pytest.approx(brute_force(stage[job], switch[job], int(start[job])))
         before, cost = int(start[job]), 0.0
@@ -69,7 +69,7 @@ def test_the_programme_is_exact(seed):
 
 
 def test_among_equals_nothing_changes():
-    result = solve(np.ones((1, 6, 3)), np.zeros((1, 6, 3)), np.array([2]))
+    result = find_shortest_paths(np.ones((1, 6, 3)), np.zeros((1, 6, 3)), np.array([2]))
     assert (result.choice == 2).all()
 
 
@@ -138,7 +138,7 @@ def test_without_a_net_a_dearer_lateness_buys_more_slots():
             Options(costs=PlannerCosts(late_weight=weight), reactive=ReactiveSettings(rescales_for_catch_up=False)),
         )
         stage = costs.bin_cost + (costs.slot_price * costs.minutes)[:, None] * costs.slots
-        path = solve(stage[None], costs.switch[None], np.zeros(1, int)).choice[0]
+        path = find_shortest_paths(stage[None], costs.switch[None], np.zeros(1, int)).choice[0]
         return float(costs.slots[path].mean())
 
     assert slots(0.04) < slots(0.4) < slots(4.0)
@@ -154,7 +154,7 @@ def test_a_change_must_promise_a_multiple_of_its_price():
         costs = compute_costs(
             outlook, configurations, CurrentState(0, 32, 0.0), Options(costs=PlannerCosts(rescale_margin=margin))
         )
-        path = solve(costs.cost_per_bin()[None], costs.switch[None], np.zeros(1, int)).choice[0]
+        path = find_shortest_paths(costs.cost_per_bin()[None], costs.switch[None], np.zeros(1, int)).choice[0]
         at = np.flatnonzero(np.diff(path))
         return int((at < 72).sum()), int((at >= 72).sum())
 
@@ -175,7 +175,7 @@ def test_prices_keep_a_budget_and_cost_little():
 
     def ask(offer: SlotPrices) -> SlotDemand:
         own = late + 0.1 * slots
-        path = solve(own + offer.of(number)[:, :, None] * slots, switch, np.full(jobs, 4)).choice
+        path = find_shortest_paths(own + offer.of(number)[:, :, None] * slots, switch, np.full(jobs, 4)).choice
         return SlotDemand(slots[path].sum(axis=0), float(np.take_along_axis(own, path[:, :, None], axis=2).sum()))
 
     free = ask(SlotPrices(np.zeros(bins), np.zeros(bins), 0.0))
@@ -200,8 +200,10 @@ def test_candidates_that_are_left_out_are_on_no_cheapest_path():
         assert retained[0] == 0
         for price in (0.0, 0.2, *generator.uniform(0, 2, (3, 5, 1))):
             priced = own + price * slots
-            whole = solve(priced[None], switch[None], np.zeros(1, np.int64))
-            part = solve(priced[None][:, :, retained], switch[None][:, :, retained], np.zeros(1, np.int64))
+            whole = find_shortest_paths(priced[None], switch[None], np.zeros(1, np.int64))
+            part = find_shortest_paths(
+                priced[None][:, :, retained], switch[None][:, :, retained], np.zeros(1, np.int64)
+            )
             assert part.cost == pytest.approx(whole.cost)
             assert (retained[part.choice] == whole.choice).all()
     assert excluded > 40

@@ -18,7 +18,7 @@ from models.control.case import Case, Verb
 from models.control.limits import Limits
 from models.control.reconcile import reconcile
 from models.control.state import JobHistory, Mode, ObservedJob
-from models.hosting.host import HostMemory, Plan, evaluate
+from models.hosting.host import HostMemory, Plan, evaluate_hosted
 from models.policies.immediate_change import name_schedules
 from models.policies.job_snapshot import Snapshot
 from models.policies.protocol import Schedule
@@ -151,7 +151,7 @@ def test_a_plan_keeps_within_a_schedule_and_says_so(policy: str, least: int, mos
 
 def test_an_evaluation_keeps_within_a_schedule_that_is_on_and_says_so() -> None:
     job = bounded(job_with(noisy(5000.0, PAST)), -600, 7200, least=12)
-    decision, _ = evaluate(HOSTED, HostMemory(), job.now_s, job, Plan(float(job.now_s)))
+    decision, _ = evaluate_hosted(HOSTED, HostMemory(), job.now_s, job, Plan(float(job.now_s)))
     assert decision.wanted is not None
     assert max(decision.wanted.values()) >= 12
     assert "schedule day asks for at least 12 slots until" in decision.reason

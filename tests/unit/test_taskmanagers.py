@@ -12,7 +12,7 @@ from programme_line import noisy, run, snapshot, window
 from include.domain.slots import count_paid
 from lab.replay.hosted_driver import HostedDriver
 from lab.replay.programme_forms import FORMS
-from models.hosting.host import HostMemory, evaluate
+from models.hosting.host import HostMemory, evaluate_hosted
 from models.policies.tidewise.programme_policy import Programme
 from models.polling.job_replies import read_overview
 from models.programme.choice import ProgrammeDecision, describe_choice
@@ -83,7 +83,7 @@ def test_a_form_that_is_not_told_pays_slots_one_by_one() -> None:
     wanted = {}
     for name in ("programme_not_told", "programme"):
         driver = FORMS.get(name) or HostedDriver.of(name, Programme())
-        decision, _ = evaluate(driver.hosted, HostMemory(), job.now_s, job, None)
+        decision, _ = evaluate_hosted(driver.hosted, HostMemory(), job.now_s, job, None)
         assert decision.wanted is not None
         wanted[name] = decision.wanted["map"] % 4
     assert wanted["programme"] == 0

@@ -14,7 +14,7 @@ from controller_process import read_log
 from deltalake import DeltaTable
 
 from benchmarks.pipeline.packed_models import pack_models
-from controller.evaluation.evaluate_job import answer_alarm, evaluate
+from controller.evaluation.evaluate_job import answer_alarm, evaluate_job
 from controller.evaluation.evaluators import Evaluators
 from controller.leases.lease import Lease
 from controller.loop import warm_up
@@ -225,7 +225,7 @@ def test_a_plan_that_cannot_be_used_harms_its_own_job_alone(settings: Settings, 
 
 @pytest.mark.parametrize(
     "broken",
-    ["evaluate", "form_intention", "append_outcomes", "forecasts", "memories", "champion", "follow_plan"],
+    ["evaluate_job", "form_intention", "append_outcomes", "forecasts", "memories", "champion", "follow_plan"],
 )
 @pytest.mark.covers("harm unreadable-file")
 def test_what_fails_in_a_tick_is_a_line_in_the_log(
@@ -239,7 +239,7 @@ def test_what_fails_in_a_tick_is_a_line_in_the_log(
         failed.append(arguments)
         raise ZeroDivisionError(broken)
 
-    if broken in {"evaluate", "form_intention", "append_outcomes"}:
+    if broken in {"evaluate_job", "form_intention", "append_outcomes"}:
         monkeypatch.setattr(f"controller.tick.{broken}", fail)
     elif broken == "follow_plan":
         monkeypatch.setattr("controller.view.fleet_view.follow_plan", fail)
@@ -295,14 +295,14 @@ def test_jobs_dealt_out_among_processes_are_decided_as_by_one(
     tick(ticker)
     jobs = [(view, EvaluationState()) for view in ticker.view.jobs.values()]
     alone, shared = Evaluators(1), Evaluators(2)
-    decided = alone.decide(evaluate, jobs, settings, round(NOW_S))
+    decided = alone.decide(evaluate_job, jobs, settings, round(NOW_S))
     assert len({one.remembered for one in decided if one is not None}) == 3
-    assert shared.decide(evaluate, jobs, settings, round(NOW_S)) == decided
+    assert shared.decide(evaluate_job, jobs, settings, round(NOW_S)) == decided
     assert shared.decide(answer_alarm, jobs, settings, round(NOW_S)) == [None, None, None]  # as they were
     for process in multiprocessing.active_children():
         process.kill()
         process.join()
-    assert shared.decide(evaluate, jobs, settings, round(NOW_S)) == decided
+    assert shared.decide(evaluate_job, jobs, settings, round(NOW_S)) == decided
     assert "a process that evaluates jobs has ended" in caplog.text
-    assert shared.decide(evaluate, jobs[:1], settings, round(NOW_S)) == decided[:1]
+    assert shared.decide(evaluate_job, jobs[:1], settings, round(NOW_S)) == decided[:1]
     shared.close()

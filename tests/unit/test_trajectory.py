@@ -11,7 +11,7 @@ import pytest
 from models.programme.horizon import STEPS, spread_levels
 from models.programme.load_outlook import LoadOutlook, LoadReference
 from models.programme.problem import CostTerms, Sizes
-from models.programme.programme import solve
+from models.programme.programme import solve_programme
 from models.programme.trajectory import DAY_STEPS, SolvedDay, Trajectory
 
 SHAPE = (0, 0, 7, 0, 0, 0, 0, 1)
@@ -52,7 +52,7 @@ def day(
 def decide(running: float, loads: np.ndarray) -> float:
     """Return the slots that an evaluation chooses."""
     seen, rows = outlook(loads), sizes(running, STEPS)
-    values = solve(rows, spread_levels(seen), SHAPE, 0.0, TERMS).values
+    values = solve_programme(rows, spread_levels(seen), SHAPE, 0.0, TERMS).values
     best = 1 + int(values.go[1:].argmin())
     return float(rows.slots[best] if values.go[best] < values.stay else running)
 

@@ -51,7 +51,9 @@ def demands(config: AutoscalerConfig, topology: JobTopology, window: MetricWindo
     return known
 
 
-def evaluate(config: AutoscalerConfig, topology: JobTopology, window: MetricWindow, *, restart_s: float) -> Evaluation:
+def evaluate_vertices(
+    config: AutoscalerConfig, topology: JobTopology, window: MetricWindow, *, restart_s: float
+) -> Evaluation:
     """Evaluate a job over its metrics window."""
     backlog = job_processes_backlog(config, topology, window)
     wanted = demands(config, topology, window)

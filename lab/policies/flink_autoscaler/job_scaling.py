@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from lab.policies.flink_autoscaler.autoscaler_memory import AutoscalerMemory, DelayedScaleDown, RestartTime, Scaling
 from lab.policies.flink_autoscaler.config import AutoscalerConfig
-from lab.policies.flink_autoscaler.evaluate import Evaluation, evaluate
+from lab.policies.flink_autoscaler.evaluate_vertices import Evaluation, evaluate_vertices
 from lab.policies.flink_autoscaler.gates import Resources, disabled_reason, exceeds_quota, memory_pressure
 from lab.policies.flink_autoscaler.topology import JobTopology
 from lab.policies.flink_autoscaler.vertex_scaling import VertexChange, VertexState, scale_vertex
@@ -108,7 +108,7 @@ def decide_from_samples(
     usable = window.recent(config, running_since_s)
     if usable is None or not window.is_full(config, running_since_s):
         return ScalingPlan({}, "the metrics window is not full yet"), known
-    evaluation = evaluate(config, topology, usable, restart_s=known.restart_s(config))
+    evaluation = evaluate_vertices(config, topology, usable, restart_s=known.restart_s(config))
     return decide(config, topology, evaluation, known, now_s=now_s, resources=resources, is_latest=is_latest)
 
 

@@ -60,7 +60,7 @@ class ScaleOutChoice:
     candidates: Mapping[int, Candidate]
 
 
-def evaluate(
+def evaluate_scale_outs(
     models: ScaleOutModels,
     load: Load,
     scale_outs: Sequence[int],
@@ -96,7 +96,7 @@ def evaluate(
     return result, projected
 
 
-def choose(
+def choose_scale_out(
     candidates: Mapping[int, Candidate],
     projected_per_s: float,
     current: int,

@@ -73,7 +73,9 @@ class Phoebe(SettlingPolicy[PhoebeMemory]):
         current = phoebe_inputs.scale_out(situation)
         scale_outs = options.candidates(situation.slots_max)
         candidates, projected = self._evaluate(situation, models, scale_outs)
-        choice = optimiser.choose(candidates, projected, current, rule=options.rule, target_s=options.recovery_target_s)
+        choice = optimiser.choose_scale_out(
+            candidates, projected, current, rule=options.rule, target_s=options.recovery_target_s
+        )
         reason = optimiser.reason(choice, current, options.recovery_target_s)
         candidate = candidates.get(choice.scale_out)
         recovery_s = candidate.recovery_s if candidate is not None else math.nan
@@ -84,7 +86,7 @@ class Phoebe(SettlingPolicy[PhoebeMemory]):
         self, situation: Situation, models: ScaleOutModels, scale_outs: tuple[int, ...]
     ) -> tuple[dict[int, Candidate], float]:
         options, recovery = self._options, situation.models.recovery
-        return optimiser.evaluate(
+        return optimiser.evaluate_scale_outs(
             models,
             phoebe_inputs.load(situation, options.horizon_s, recovery.checkpoint_interval_s),
             scale_outs,

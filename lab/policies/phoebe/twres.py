@@ -73,7 +73,7 @@ class Twres(SettlingPolicy[SettlingMemory]):
         expected = float(phoebe_inputs.forecast_per_s(situation, int(self._options.window_s)).sum())
         records = (1.0 + self._options.headroom) * expected
         sample = phoebe_inputs.measure(situation)
-        workers = choose(
+        workers = choose_sustainable(
             throughput,
             tuple(range(1, situation.slots_max + 1)),
             phoebe_inputs.scale_out(situation),
@@ -86,7 +86,7 @@ class Twres(SettlingPolicy[SettlingMemory]):
         return workers, f"{records:,.0f} records are expected within {within_s:.0f} s: {workers} workers", memory
 
 
-def choose(
+def choose_sustainable(
     throughput: SustainableThroughput,
     scale_outs: Sequence[int],
     current: int,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lab.policies.planner.controller_memory import ControllerMemory
-from lab.policies.planner.reactive_controller import accept_plan, decide_without_windows, drop_plan, evaluate_job
+from lab.policies.planner.reactive_controller import accept_plan, decide_reactively, decide_without_windows, drop_plan
 from lab.scheduling.cost_model import CurrentState, compute_costs
 from lab.scheduling.pending_steps import list_pending_steps
 from lab.scheduling.planner_settings import PlannerSettings
@@ -29,7 +29,7 @@ from models.scheduling.candidates import list_candidates
 from models.scheduling.demand import Demand
 from models.scheduling.even_shares import align_shares
 from models.scheduling.expectation import Outlook
-from models.scheduling.shortest_path import ShortestPaths, solve
+from models.scheduling.shortest_path import ShortestPaths, find_shortest_paths
 from models.scheduling.slot_bounds import price_outside
 from models.scheduling.slot_problem import CostTables, SlotProblem
 
@@ -53,7 +53,9 @@ class ScheduleProblem:
 
     def solve(self, prices: Floats) -> ShortestPaths:
         """Return the cheapest path."""
-        return solve(self.costs.cost_per_bin(prices)[None], self.costs.switch[None], np.zeros(1, np.int64))
+        return find_shortest_paths(
+            self.costs.cost_per_bin(prices)[None], self.costs.switch[None], np.zeros(1, np.int64)
+        )
 
 
 class PlannerPolicy:
@@ -80,7 +82,7 @@ class PlannerPolicy:
 
     @staticmethod
     def _follow_load(situation: Situation, memory: ControllerMemory) -> tuple[Schedule, ControllerMemory]:
-        decision, after = evaluate_job(situation.job, memory)
+        decision, after = decide_reactively(situation.job, memory)
         reason = f"{situation.forecast.fallback}; {decision.reason}"
         return rescale_now(situation, decision.wanted or {}, reason), after
 
@@ -99,7 +101,7 @@ class PlannerPolicy:
 
     def evaluate(self, job: Snapshot, memory: ControllerMemory) -> tuple[ReactiveDecision, ControllerMemory]:
         """Return what a job should run at from now on."""
-        return _keep_due(*evaluate_job(job, memory))
+        return _keep_due(*decide_reactively(job, memory))
 
     def follow(self, memory: ControllerMemory, now_s: int) -> tuple[ReactiveDecision, ControllerMemory]:
         """Return the step of the plan that is due, for a job of which nothing was seen lately."""

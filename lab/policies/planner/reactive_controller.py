@@ -70,7 +70,7 @@ def decide_without_windows(memory: ControllerMemory, now_s: int) -> tuple[Reacti
     return ReactiveDecision(latest.parallelism, reason, latest), memory
 
 
-def evaluate_job(snapshot: Snapshot, memory: ControllerMemory) -> tuple[ReactiveDecision, ControllerMemory]:
+def decide_reactively(snapshot: Snapshot, memory: ControllerMemory) -> tuple[ReactiveDecision, ControllerMemory]:
     """Return what to do now, and the memory for the next evaluation."""
     memory = learn_windows(memory, snapshot.graph, snapshot.observations)
     if not snapshot.up:

@@ -20,7 +20,7 @@ from models.policies.tidewise.planned_steps import StepMeasurement
 from models.policies.tidewise.programme_memory import ProgrammeMemory
 from models.policies.tidewise.size_selection import select_sizes
 from models.policies.tidewise.taken_back import ScaleDownRecord
-from models.programme.capacity_belief import CapacityBelief, measure
+from models.programme.capacity_belief import CapacityBelief, measure_capacity_error
 from models.programme.choice import ExpectedCosts, ProgrammeDecision, choose_size, find_best
 from models.programme.event_path import raise_outlook
 from models.programme.expected_path import expect_path
@@ -29,7 +29,7 @@ from models.programme.law_state import LawState
 from models.programme.load_outlook import LoadOutlook, look_ahead
 from models.programme.load_paths import AHEAD, LEAST_PER_S, STEP_S
 from models.programme.problem import CostsToGo, CostTerms, RecoveryGoal, Sizes
-from models.programme.programme import Solution, solve
+from models.programme.programme import Solution, solve_programme
 from models.programme.waits import count_waiting_steps
 from models.scheduling.need import upper_limits
 from models.scheduling.rescale_timing import expect_checkpoint_s
@@ -102,7 +102,7 @@ class JobProblem:
         return 0 if carries[0] and slots[0] <= HARDLY_MORE * slots[least] else least
 
 
-def choose(
+def choose_job_size(
     job: Snapshot, memory: ProgrammeMemory, law: LawState, *, left_out: tuple[str, ...] = (), is_stuck: bool = False
 ) -> JobDecision | None:
     """Return the cheapest decision; None while nothing tells what the sizes of the job can process.
@@ -128,7 +128,7 @@ def choose(
     age_s, terms = problem.age_s, list_terms(job, problem.carried_per_s)
     rows = replace(problem.rows, paid=memory.charges.per_slot((law.newest + 1) * STEP_S, STEPS))
     levels = spread_levels(outlook)
-    solved = solve(rows, levels, outlook.shape, age_s, terms)
+    solved = solve_programme(rows, levels, outlook.shape, age_s, terms)
     values = solved.values
 
     place = _find_sufficient(job, rows, values) if falls_behind(job) and not is_stuck else None
@@ -243,7 +243,7 @@ def _price_outside(job: Snapshot, sizes: JobSizes, first: int, steps: tuple[int,
 
 def _measure(job: Snapshot, sizes: JobSizes, belief: CapacityBelief) -> CapacityBelief:
     model_per_s = float(sizes.capacity_per_s[0, 0]) * math.exp(CAUTION * float(sizes.doubt[0]))
-    return measure(belief, list_backlog_changes(job), model_per_s, float(sizes.doubt[0]))
+    return measure_capacity_error(belief, list_backlog_changes(job), model_per_s, float(sizes.doubt[0]))
 
 
 def _correct(sizes: JobSizes, belief: CapacityBelief) -> JobSizes:

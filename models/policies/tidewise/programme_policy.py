@@ -23,7 +23,7 @@ from models.policies.tidewise.measurements import LATEST, count_waiting, is_behi
 from models.policies.tidewise.past_law import learn_past_loads
 from models.policies.tidewise.planned_steps import PlannedStep, StepProgress, describe_due, find_due, find_outside
 from models.policies.tidewise.present_windows import JobReading, read_present
-from models.policies.tidewise.programme_choice import HARDLY_MORE, JobDecision, choose
+from models.policies.tidewise.programme_choice import HARDLY_MORE, JobDecision, choose_job_size
 from models.policies.tidewise.programme_memory import PlannedLoad, ProgrammeMemory, StepCount
 from models.policies.tidewise.programme_plan import SHORT, JobDay, plan_day, solve_day, state_slot_problem
 from models.policies.tidewise.slot_charges import SlotCharges
@@ -109,7 +109,11 @@ class Programme:
         if job.up and job.now_s > (law.newest + 1 + _UNSEEN_STEPS) * STEP_S and find_due(memory.due, job.now_s):
             return _follow(memory, job.now_s, job)
         is_held = job.up and _has_just_changed(job) and find_due(memory.due, job.now_s) is None
-        chosen = None if is_held else choose(job, memory, law, left_out=unseen.busy_sources, is_stuck=bool(known.stuck))
+        chosen = (
+            None
+            if is_held
+            else choose_job_size(job, memory, law, left_out=unseen.busy_sources, is_stuck=bool(known.stuck))
+        )
         if chosen is None:
             return ReactiveDecision(None, _UNSEEN_CHANGE if is_held else _UNKNOWN_SIZES), memory
         paused = memory.taken_back.describe(job.now_s)
@@ -152,7 +156,7 @@ def _rise_early(job: Snapshot, known: _JobState) -> ReactiveDecision:
         return ReactiveDecision(None, _UNKNOWN_LOAD)
     _learn_present(law, job, known)
     busy = known.present.unseen.busy_sources
-    chosen = choose(job, known.memory, law, left_out=busy, is_stuck=bool(known.stuck))
+    chosen = choose_job_size(job, known.memory, law, left_out=busy, is_stuck=bool(known.stuck))
     wanted = {} if chosen is None or not chosen.choice.place else chosen.form_parallelism(job.graph.names)
     if chosen is None or not wanted or any(count < job.running[name] for name, count in wanted.items()):
         return ReactiveDecision(None, _UNKNOWN_LOAD)
