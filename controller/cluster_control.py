@@ -98,7 +98,7 @@ class ClusterControl:
     def control(
         self,
         jobs: Mapping[str, JobView],
-        wanted: Mapping[str, Intention | None],
+        desired: Mapping[str, Intention | None],
         model_version: str | None,
         *,
         is_evaluation: bool,
@@ -191,7 +191,7 @@ class ClusterControl:
     def _form_tasks(
         self,
         views: Mapping[str, JobView],
-        wanted: Mapping[str, Intention | None],
+        desired: Mapping[str, Intention | None],
         limits: LimitsSnapshot,
         model_version: str | None,
         *,
@@ -203,11 +203,11 @@ class ClusterControl:
         self.slots_wait_s = learn_wait(SLOTS_WAIT_S).median_s if rows else None
         for job, view in views.items():
             is_asked = limits.wants_undo(self.name, job) or self._is_open(job)
-            if is_evaluation or wanted.get(job) is not None or is_asked:
+            if is_evaluation or desired.get(job) is not None or is_asked:
                 try:
                     tasks.append(
                         self._task(
-                            *(job, view, wanted.get(job), limits),
+                            *(job, view, desired.get(job), limits),
                             model_version=model_version,
                             known_jobs=known,
                             learn_wait=learn_wait,
@@ -251,7 +251,7 @@ class ClusterControl:
         self,
         job: str,
         view: JobView,
-        wanted: Intention | None,
+        desired: Intention | None,
         limits: LimitsSnapshot,
         *,
         model_version: str | None,
@@ -266,7 +266,7 @@ class ClusterControl:
 
         return JobTask(
             job=f"{self.name}/{job}",
-            desired=wanted,
+            desired=desired,
             read_limits=CachedLimits(limits_of(limits), lambda: limits_of(self.limits.read())),
             outcome=self._judge.judge(job, view),
             provenance=Provenance(

@@ -235,12 +235,12 @@ class Ticker:
         idle = self._turns.idle(self._clusters)
         for name in idle:
             jobs = self.view.of_cluster(name)
-            wanted = {job: self._intend(view, settings, now_s, forecasts) for job, view in jobs.items()}
+            desired = {job: self._intend(view, settings, now_s, forecasts) for job, view in jobs.items()}
             is_due = is_evaluation or name in self._overdue
             self._overdue.discard(name)
             control = self._clusters[name].control
             remarks = {job: self._kept.get((name, job), EvaluationState()).remark for job in jobs}
-            self._turns.begin(name, partial(control, jobs, wanted, version, is_evaluation=is_due, remarks=remarks))
+            self._turns.begin(name, partial(control, jobs, desired, version, is_evaluation=is_due, remarks=remarks))
         if is_evaluation:  # what a cluster at work has missed is its next turn's
             self._overdue |= set(self._clusters) - set(idle)
         decisions, problems = self._turns.take_ended(patience_s)

@@ -48,7 +48,7 @@ class Actuator(Inspector, Protocol):
             RequestUnknownError: the cluster does not reply.
         """
 
-    def request(self, job: str, job_id: str, parallelism: Parallelism) -> None:
+    def request(self, job: str, job_id: str, target: Parallelism) -> None:
         """Ask for a parallelism, once.
 
         Raises:

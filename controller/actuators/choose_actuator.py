@@ -48,7 +48,7 @@ class ReadOnlyActuator:
     def trigger_checkpoint(self, job: str, job_id: str) -> None:
         """Do nothing: nothing is asked of the cluster."""
 
-    def request(self, job: str, job_id: str, parallelism: Parallelism) -> None:  # noqa: ARG002 - nothing is sent
+    def request(self, job: str, job_id: str, target: Parallelism) -> None:  # noqa: ARG002 - nothing is sent
         """Refuse.
 
         Raises:
@@ -86,7 +86,7 @@ class UnavailableActuator:
     def trigger_checkpoint(self, job: str, job_id: str) -> None:
         """Do nothing: there is nobody to ask."""
 
-    def request(self, job: str, job_id: str, parallelism: Parallelism) -> None:  # noqa: ARG002 - nothing is sent
+    def request(self, job: str, job_id: str, target: Parallelism) -> None:  # noqa: ARG002 - nothing is sent
         """Refuse.
 
         Raises:

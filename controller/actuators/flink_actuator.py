@@ -100,7 +100,7 @@ class FlinkActuator:
             result = pool.map(lambda job: self._observe(job, listed, slots), wanted)
             return dict(zip(wanted, result, strict=True))
 
-    def request(self, job: str, job_id: str, parallelism: Parallelism) -> None:
+    def request(self, job: str, job_id: str, target: Parallelism) -> None:
         """Ask for a parallelism of every vertex, once, if the job is asked for what it was when it was last observed.
 
         Flink has no conditional request: what somebody else asks for between the look right before the request and the
@@ -117,7 +117,7 @@ class FlinkActuator:
         self._readiness.end_wait(job_id)
         lower_bounds = self._compare(job, job_id)
         try:
-            self._client.put_resource_requirements(job_id, parallelism, lower_bounds)
+            self._client.put_resource_requirements(job_id, target, lower_bounds)
         except FlinkRefusedError as error:
             if error.is_unknown_job:
                 raise _unknown_job(job, job_id) from error

@@ -116,7 +116,7 @@ class OperatorActuator:
         """Ask Flink for a checkpoint."""
         self._flink.trigger_checkpoint(job, job_id)
 
-    def request(self, job: str, job_id: str, parallelism: Parallelism) -> None:
+    def request(self, job: str, job_id: str, target: Parallelism) -> None:
         """Write a parallelism of every vertex into the resource, once, if it is as it was when it was last observed.
 
         Raises:
@@ -129,9 +129,9 @@ class OperatorActuator:
         if judged is None or judged.resource.job_id != job_id:
             raise RequestRefusedError(f"{job}: no resource of job {job_id} was observed")
         resource = judged.resource
-        change = describe_change(judged.requested, parallelism)
+        change = describe_change(judged.requested, target)
         try:
-            self._send(judged, parallelism)
+            self._send(judged, target)
         except RequestRefusedError as error:
             self._record(resource, REFUSED, f"{change}: refused: {error}", is_warning=True)
             raise

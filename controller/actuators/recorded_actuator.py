@@ -73,7 +73,7 @@ class RecordedActuator:
     def trigger_checkpoint(self, job: str, job_id: str) -> None:
         """Do nothing."""
 
-    def request(self, job: str, job_id: str, parallelism: Parallelism) -> None:  # noqa: ARG002 - nothing is sent
+    def request(self, job: str, job_id: str, target: Parallelism) -> None:  # noqa: ARG002 - nothing is sent
         """Refuse.
 
         Raises:

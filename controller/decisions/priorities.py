@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from models.control.case import Action, Case
-from models.control.checks import desired_parallelism
+from models.control.checks import find_desired
 from models.control.reasons import Reason
 from models.control.state import reserve_slots
 
@@ -25,15 +25,15 @@ class SlotClaims:
     def reserve(self, priority: int, case: Case) -> Case:
         """Return the case of a job that finds less, where it wants more and jobs of a higher priority wait."""
         waited_for = sum(slots for other, slots in self.claimed.items() if other > priority)
-        wanted = desired_parallelism(case) if waited_for else None
-        if wanted is None or case.observed.slots_of(wanted.parallelism) <= case.observed.slots:
+        desired = find_desired(case) if waited_for else None
+        if desired is None or case.observed.slots_of(desired.parallelism) <= case.observed.slots:
             return case
         return replace(case, observed=reserve_slots(case.observed, waited_for))
 
     def note(self, priority: int, case: Case, action: Action) -> None:
         """Take note of a decision."""
-        wanted = desired_parallelism(case) if action.reason in _SHORT else None
-        if wanted is None:
+        desired = find_desired(case) if action.reason in _SHORT else None
+        if desired is None:
             return
-        missing = case.observed.slots_of(wanted.parallelism) - case.observed.slots
+        missing = case.observed.slots_of(desired.parallelism) - case.observed.slots
         self.claimed[priority] = self.claimed.get(priority, 0) + max(missing, 0)

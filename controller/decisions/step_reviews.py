@@ -107,23 +107,23 @@ class StepReviews:
             return case
         return replace(case, desired=self._review(job, case, case.desired, operators))
 
-    def _review(self, job: str, case: Case, wanted: Intention, operators: Mapping[str, str]) -> Intention:
+    def _review(self, job: str, case: Case, desired: Intention, operators: Mapping[str, str]) -> Intention:
         asked = case.observed.requested or {}
-        names = name_vertices({**asked, **wanted.parallelism}, operators)
+        names = name_vertices({**asked, **desired.parallelism}, operators)
         for one in self.reviews:  # each gets its own: what it does to them must not reach the next
-            step = describe_step(job, wanted, case.observed, names)
+            step = describe_step(job, desired, case.observed, names)
             try:
                 reported, problem = one.ask(step, describe_situation(case, names))
-                wanted = (
-                    fail(one.name, problem, wanted)
+                desired = (
+                    fail(one.name, problem, desired)
                     if problem
-                    else take_review(one.name, reported, wanted, asked, names)
+                    else take_review(one.name, reported, desired, asked, names)
                 )
             except Exception as error:  # an answer that cannot be read
-                wanted = fail(one.name, f"its answer cannot be read: {type(error).__name__}: {error}", wanted)
-            if wanted.objection:
+                desired = fail(one.name, f"its answer cannot be read: {type(error).__name__}: {error}", desired)
+            if desired.objection:
                 break
-        return wanted
+        return desired
 
 
 def load_reviews(result: Iterable[EntryPoint] | None = None) -> StepReviews:

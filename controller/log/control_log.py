@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 from include.utc import HOUR_S
 from models.control.reasons import Reason
-from models.control.reconcile import SENDS, Action, Case, desired_parallelism
+from models.control.reconcile import SENDS, Action, Case, find_desired
 from models.control.state import Intention, JobHistory, Origin
 
 UNEVENTFUL = frozenset({Reason.IN_FLIGHT, Reason.AS_DESIRED})
@@ -78,8 +78,8 @@ class LogEntry:
             about = about or case.history.to_judge
         if about is not None:
             return about.step_id
-        wanted = desired_parallelism(case)
-        return "" if wanted is None else wanted.step_id
+        desired = find_desired(case)
+        return "" if desired is None else desired.step_id
 
 
 class DecisionKey(NamedTuple):
@@ -94,9 +94,9 @@ class DecisionKey(NamedTuple):
 
 def decision_of(entry: LogEntry) -> DecisionKey:
     """Return what an entry decides; an evaluation names a step anew."""
-    wanted, request = desired_parallelism(entry.case), entry.action.request
-    target = request.target if request else wanted.parallelism if wanted else {}
-    is_planned = wanted is None or wanted.origin is not Origin.REACTIVE
+    desired, request = find_desired(entry.case), entry.action.request
+    target = request.target if request else desired.parallelism if desired else {}
+    is_planned = desired is None or desired.origin is not Origin.REACTIVE
     step_id = entry.step_id if is_planned else ""
     action = entry.action
     return DecisionKey(str(action.verb), str(action.reason), action.is_dry_run, step_id, tuple(sorted(target.items())))
@@ -118,22 +118,22 @@ def is_news(entry: LogEntry, last: LogEntry | None) -> bool:
 
 def explain_wish(entry: LogEntry, last: LogEntry | None) -> str:
     """Return why something else is wanted than in the last entry of the job; empty where it is not."""
-    wanted, before = desired_parallelism(entry.case), None if last is None else desired_parallelism(last.case)
+    desired, before = find_desired(entry.case), None if last is None else find_desired(last.case)
     if last is None or before is None:
-        return "" if wanted is None else _name_wish(wanted)
-    if wanted is None:
+        return "" if desired is None else _name_wish(desired)
+    if desired is None:
         is_over = entry.case.now_s > before.valid_until_s
         why = "its time is over" if is_over else entry.case.remark or "the last evaluation leaves the job as it is"
         return f"{_name_wish(before)}: no longer, {why}"
-    if dict(wanted.parallelism) == dict(before.parallelism):
+    if dict(desired.parallelism) == dict(before.parallelism):
         return ""
     if entry.case.desired == last.case.desired:
-        return f"limits, free slots or the job itself allow something else of the same: {_name_wish(wanted)}"
-    return f"{_name_wish(wanted)}; before: {_name_wish(before)}"
+        return f"limits, free slots or the job itself allow something else of the same: {_name_wish(desired)}"
+    return f"{_name_wish(desired)}; before: {_name_wish(before)}"
 
 
-def _name_wish(wanted: Intention) -> str:
-    return f"{wanted.origin}: {wanted.reason}"
+def _name_wish(desired: Intention) -> str:
+    return f"{desired.origin}: {desired.reason}"
 
 
 class EntryRefusedError(ValueError):

@@ -12,7 +12,7 @@ from include.lake_table import date_of, maybe_timestamp, timestamp_of
 from models.control.bad_steps import effective_mode
 from models.control.limits import Limits
 from models.control.reasons import Reason
-from models.control.reconcile import Action, Case, OutcomeCheck, Verb, desired_parallelism
+from models.control.reconcile import Action, Case, OutcomeCheck, Verb, find_desired
 from models.control.state import Intention, JobHistory, ObservedJob, Parallelism, Request
 from models.policies.memory import dump, load
 
@@ -141,9 +141,8 @@ def unique_names(operators: Mapping[str, str]) -> dict[str, str]:
 def _changes(case: Case, action: Action, names: Mapping[str, str]) -> Row:
     observed = case.observed
     before = observed.running or observed.requested or {}
-    wanted = desired_parallelism(case)
-    desired = None if wanted is None else wanted.parallelism
-    after = action.request.target if action.request else desired
+    desired = find_desired(case)
+    after = action.request.target if action.request else None if desired is None else desired.parallelism
     return {
         "parallelism_from": _by_name(before, names),
         "parallelism_to": None if after is None else _by_name(after, names),
@@ -157,8 +156,8 @@ def _by_name(parallelism: Parallelism, names: Mapping[str, str]) -> dict[str, in
 
 
 def _origin(case: Case) -> str | None:
-    wanted = desired_parallelism(case)
-    return None if wanted is None else str(wanted.origin)
+    desired = find_desired(case)
+    return None if desired is None else str(desired.origin)
 
 
 def _dump(value: object | None) -> str | None:

@@ -12,7 +12,7 @@ _PATIENCE_S = 60.0  # a rise for an overload waits no longer for a checkpoint th
 _FRESH_S = 10.0  # a checkpoint of so short a time ago needs no other
 
 
-def check_checkpoints(case: Case, wanted: Intention) -> Action | None:
+def check_checkpoints(case: Case, desired: Intention) -> Action | None:
     """Refuse a request that would lose state, end a savepoint, or repeat the work of hours.
 
     A rise for an overload goes on although checkpoints are old or fail: the job that cannot process its load takes none
@@ -24,7 +24,7 @@ def check_checkpoints(case: Case, wanted: Intention) -> Action | None:
     refused, reported = check_restart(ready), ready.checkpoints
     if refused is not None or reported is None or not ready.restarts or case.observed.is_restarting:
         return refused  # a job that restarts goes back to its last checkpoint anyway
-    if _is_rise_for_overload(case, wanted):
+    if _is_rise_for_overload(case, desired):
         return _wait_for_fresh(case, ready, _PATIENCE_S)
     why = _describe_age(case, ready, reported)
     if why:
@@ -57,18 +57,18 @@ def _find_danger(told: Checkpoints | None, unknown: str) -> Refusal | None:
     return None
 
 
-def describe_doubt(case: Case, wanted: Intention) -> str:
+def describe_doubt(case: Case, desired: Intention) -> str:
     """Return what is wrong with the checkpoints of a job that is rescaled nevertheless; empty when nothing is."""
     ready = case.observed.readiness
-    if ready is None or ready.checkpoints is None or not _is_rise_for_overload(case, wanted):
+    if ready is None or ready.checkpoints is None or not _is_rise_for_overload(case, desired):
         return ""
     why = _describe_age(case, ready, ready.checkpoints)
     return f"; it is overloaded, so it is enlarged although {why}" if why else ""
 
 
-def _is_rise_for_overload(case: Case, wanted: Intention) -> bool:
-    added = case.observed.slots_of(wanted.parallelism) - case.observed.slots
-    return wanted.origin is Origin.REACTIVE and added > 0
+def _is_rise_for_overload(case: Case, desired: Intention) -> bool:
+    added = case.observed.slots_of(desired.parallelism) - case.observed.slots
+    return desired.origin is Origin.REACTIVE and added > 0
 
 
 def _age_s(case: Case, ready: Readiness, told: Checkpoints) -> float:

@@ -21,26 +21,26 @@ from models.control.undo import form_undo, is_held_after_change
 from models.scheduling.figures import format_count
 
 
-def desired_parallelism(case: Case) -> Intention | None:
+def find_desired(case: Case) -> Intention | None:
     """Return what is desired within the limits and the slots to be had: what a person demands before all else."""
     pin = case.limits.pin_of(case.observed.requested or {})
     undo = form_undo(case.limits.undo, case.history, case.observed, case.now_s)
     if undo is not None:
         target = {**undo.parallelism, **pin}
         return replace(undo, parallelism=bound_target(target, case.observed, allow_any_step(case.limits)))
-    wanted = _pin(case, pin) if pin else case.desired or restore_lost(case) or keep_schedule(case)
-    if wanted is None:
+    desired = _pin(case, pin) if pin else case.desired or restore_lost(case) or keep_schedule(case)
+    if desired is None:
         return None
-    bounded = replace(wanted, parallelism=bound_target(wanted.parallelism, case.observed, case.limits))
+    bounded = replace(desired, parallelism=bound_target(desired.parallelism, case.observed, case.limits))
     return fit_rise(bounded, case)
 
 
 def _pin(case: Case, pin: Parallelism) -> Intention:
     """Return what a person demands; vertices that they do not name go by an intention that may be acted on."""
-    wanted, asked = case.desired, dict(case.observed.requested or {})
-    follows = wanted is not None and not wanted.objection and case.now_s <= wanted.valid_until_s
-    if wanted is not None and follows and not set(pin) >= set(asked):
-        return replace(wanted, parallelism={**wanted.parallelism, **pin})
+    desired, asked = case.desired, dict(case.observed.requested or {})
+    follows = desired is not None and not desired.objection and case.now_s <= desired.valid_until_s
+    if desired is not None and follows and not set(pin) >= set(asked):
+        return replace(desired, parallelism={**desired.parallelism, **pin})
     return Intention({**asked, **pin}, Origin.PIN, "pin", "pinned by a person", case.now_s + DAY_S)
 
 
@@ -76,10 +76,10 @@ def _check_autoscaler(key: str | None, unknown: str) -> Action | None:
 
 def check_objection(case: Case) -> Action | None:
     """Refuse an intention that was formed with an objection."""
-    wanted = desired_parallelism(case)
-    if wanted is None or not wanted.objection:
+    desired = find_desired(case)
+    if desired is None or not desired.objection:
         return None
-    return Action(Verb.REFUSE, Reason(wanted.objection), wanted.objection_detail)
+    return Action(Verb.REFUSE, Reason(desired.objection), desired.objection_detail)
 
 
 def check_state(case: Case) -> Action | None:
@@ -89,9 +89,9 @@ def check_state(case: Case) -> Action | None:
         return None
     if observed.is_restarting and form_undo(case.limits.undo, case.history, observed, case.now_s) is not None:
         return None
-    wanted = case.desired
-    is_reactive = wanted is not None and wanted.origin is Origin.REACTIVE
-    slots = 0 if wanted is None else observed.slots_of(wanted.parallelism)
+    desired = case.desired
+    is_reactive = desired is not None and desired.origin is Origin.REACTIVE
+    slots = 0 if desired is None else observed.slots_of(desired.parallelism)
     if is_reactive and observed.is_restarting and slots > observed.slots_of(observed.requested or {}):
         return None  # it comes back with what it is asked for meanwhile, without another stop
     return Action(Verb.WAIT, Reason.NOT_RUNNING, observed.not_at_work or f"the job is {observed.state}")
@@ -99,19 +99,19 @@ def check_state(case: Case) -> Action | None:
 
 def check_intention(case: Case) -> Action | None:
     """Refuse an intention that changes nothing, came too late, or does not fit the job."""
-    wanted = desired_parallelism(case)
-    if wanted is None or wanted.parallelism == dict(case.observed.requested or {}):
+    desired = find_desired(case)
+    if desired is None or desired.parallelism == dict(case.observed.requested or {}):
         if case.remark:
             return Action(Verb.WAIT, Reason.LEFT_AS_IS, case.remark)
         return Action(Verb.WAIT, Reason.AS_DESIRED, "nothing to change")
-    if case.now_s > wanted.valid_until_s:
+    if case.now_s > desired.valid_until_s:
         return Action(Verb.REFUSE, Reason.EXPIRED, "the step is past its validity")
-    different = sorted(set(wanted.parallelism) ^ set(case.observed.requested or {}))
+    different = sorted(set(desired.parallelism) ^ set(case.observed.requested or {}))
     if different:
         return Action(
             Verb.REFUSE, Reason.UNKNOWN_OPERATOR, f"the job's vertices are not those of the step: {different}"
         )
-    return _check_blocked(case, wanted.parallelism)
+    return _check_blocked(case, desired.parallelism)
 
 
 def _check_blocked(case: Case, target: Parallelism) -> Action | None:
@@ -140,16 +140,16 @@ def check_obstacle(case: Case) -> Action | None:
 
 def check_slots(case: Case) -> Action | None:
     """Refuse what takes more slots than there are, or gives slots back that may not come again."""
-    wanted = desired_parallelism(case)
-    if wanted is None:
+    desired = find_desired(case)
+    if desired is None:
         return None
     observed, limits = case.observed, case.limits
-    slots = observed.slots_of(wanted.parallelism)
+    slots = observed.slots_of(desired.parallelism)
     added = slots - observed.slots
     if slots > limits.slots_max and added >= 0:
         return Action(Verb.REFUSE, Reason.EXCEEDS_SLOTS, f"slots wanted: {slots}, at most {limits.slots_max}")
     if added < 0:
-        return None if wanted.origin is Origin.UNDO else _check_fall(case)
+        return None if desired.origin is Origin.UNDO else _check_fall(case)
     return _check_rise(case, added) if added > 0 else None
 
 
@@ -192,8 +192,8 @@ def check_pace(case: Case) -> Action | None:
         return Action(Verb.WAIT, Reason.BLACKOUT, limits.blackout_reason or "a blackout window is on")
     if form_undo(limits.undo, case.history, case.observed, now_s) is not None:
         return _check_others(case)
-    wanted, observed = desired_parallelism(case), case.observed
-    is_urgent = wanted is not None and wanted.falls_behind and observed.slots_of(wanted.parallelism) > observed.slots
+    desired, observed = find_desired(case), case.observed
+    is_urgent = desired is not None and desired.falls_behind and observed.slots_of(desired.parallelism) > observed.slots
     cooled_s = math.inf if is_urgent or history.last_change_at_s is None else now_s - history.last_change_at_s
     if cooled_s < limits.cooldown_s:
         return Action(Verb.WAIT, Reason.COOLDOWN, f"the last change was {cooled_s:.0f} s ago")
@@ -242,36 +242,36 @@ def _check_others(case: Case) -> Action | None:
 
 def check_approval(case: Case) -> Action | None:
     """Wait for a person's yes where the mode asks for it; a person's no stands in the mode auto as well."""
-    wanted = desired_parallelism(case)
-    if wanted is None or wanted.origin in OF_A_PERSON or effective_mode(case) not in {Mode.APPROVE, Mode.AUTO}:
+    desired = find_desired(case)
+    if desired is None or desired.origin in OF_A_PERSON or effective_mode(case) not in {Mode.APPROVE, Mode.AUTO}:
         return None
-    needs, limits = _needs_approval(case, wanted), case.limits
+    needs, limits = _needs_approval(case, desired), case.limits
     reported = limits if needs else replace(limits, approvals=tuple(one for one in limits.approvals if one.by))
-    denial = find_denial(reported, wanted.step_id, case.observed, wanted.parallelism, case.now_s)
+    denial = find_denial(reported, desired.step_id, case.observed, desired.parallelism, case.now_s)
     if denial is not None:
         return Action(Verb.REFUSE, Reason.DENIED, f"{denial.by or 'a person'} has said no")
-    if not needs or find_approvals(case, wanted):
+    if not needs or find_approvals(case, desired):
         return None
     void = describe_void_yes(limits, case.history, case.observed, case.now_s)
-    return Action(Verb.WAIT, Reason.NEEDS_APPROVAL, f"{wanted.reason}; it waits for a person's yes{void}")
+    return Action(Verb.WAIT, Reason.NEEDS_APPROVAL, f"{desired.reason}; it waits for a person's yes{void}")
 
 
-def find_approvals(case: Case, wanted: Intention) -> tuple[str, ...]:
+def find_approvals(case: Case, desired: Intention) -> tuple[str, ...]:
     """Return the ids of the answers that allow a step; empty where none does, or none is needed."""
-    if not _needs_approval(case, wanted):
+    if not _needs_approval(case, desired):
         return ()
-    result = find_yes(case.limits, case.history, case.observed, wanted.parallelism, case.now_s)
+    result = find_yes(case.limits, case.history, case.observed, desired.parallelism, case.now_s)
     return tuple(one.key for one in result)
 
 
-def _needs_approval(case: Case, wanted: Intention) -> bool:
-    return effective_mode(case) is Mode.APPROVE and wanted.origin not in OF_A_PERSON
+def _needs_approval(case: Case, desired: Intention) -> bool:
+    return effective_mode(case) is Mode.APPROVE and desired.origin not in OF_A_PERSON
 
 
 def check_readiness(case: Case) -> Action | None:
     """Refuse what Flink's own state forbids; the last rule, since Flink is asked only where all others let pass."""
-    wanted, ready = desired_parallelism(case), case.observed.readiness
-    if wanted is None or ready is None:
+    desired, ready = find_desired(case), case.observed.readiness
+    if desired is None or ready is None:
         return None
     refused = _check_autoscaler(ready.other_autoscaler, ready.autoscaler_unknown)
-    return refused or check_checkpoints(case, wanted) or check_memory(case, wanted)
+    return refused or check_checkpoints(case, desired) or check_memory(case, desired)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from include.utc import HOUR_S
 from models.control.arrivals import LATE_S
 from models.control.case import Action, Case, Verb
-from models.control.checks import desired_parallelism
+from models.control.checks import find_desired
 from models.control.limits import Limits
 from models.control.reasons import Reason
 from models.control.state import BlockedTarget, JobHistory, LateRequest, Origin, Request
@@ -22,10 +22,10 @@ _OF_THE_CALENDAR = frozenset({Origin.PLAN, Origin.SCHEDULE})
 
 def check_clock(case: Case) -> Action | None:
     """Refuse what goes by a calendar while the clock is hours or days from the cluster's; all else goes on."""
-    reported_s, wanted = case.observed.told_at_s, desired_parallelism(case)
-    if reported_s is None or wanted is None or abs(case.now_s - reported_s) <= DIFFERENCE_MAX_S:
+    reported_s, desired = case.observed.told_at_s, find_desired(case)
+    if reported_s is None or desired is None or abs(case.now_s - reported_s) <= DIFFERENCE_MAX_S:
         return None
-    if wanted.origin not in _OF_THE_CALENDAR and (wanted.origin is Origin.UNDO or not case.limits.has_blackouts):
+    if desired.origin not in _OF_THE_CALENDAR and (desired.origin is Origin.UNDO or not case.limits.has_blackouts):
         return None
     hours = (case.now_s - reported_s) / HOUR_S
     detail = f"the controller's clock is {hours:+.1f} h from that of the cluster: one of them is wrong"

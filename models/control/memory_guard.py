@@ -10,10 +10,10 @@ from models.control.state import Intention
 _MIB = 2**20
 
 
-def check_memory(case: Case, wanted: Intention) -> Action | None:
+def check_memory(case: Case, desired: Intention) -> Action | None:
     """Refuse a fall that leaves too little memory, or where nobody knows how much is left."""
     observed, ready = case.observed, case.observed.readiness
-    slots = observed.slots_of(wanted.parallelism)
+    slots = observed.slots_of(desired.parallelism)
     if ready is None or not ready.restarts or slots >= observed.slots:
         return None
     refusal = _find_pressure(ready, case.limits.guards) or _find_state(ready.checkpoints, slots, case.limits.guards)

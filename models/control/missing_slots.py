@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 from models.control.case import Action, Case, Verb
-from models.control.checks import desired_parallelism
+from models.control.checks import find_desired
 from models.control.reasons import Reason
 from models.control.state import OF_A_PERSON, ObservedJob, Request
 
@@ -50,9 +50,9 @@ def wait_for_slots(case: Case, request: Request, *, may_withdraw: bool) -> Actio
     missing, slots = count_missing(request, case.observed), _slots_of(request, case.observed)
     until_s = max(request.sent_at_s + case.limits.slots_wait_s, request.deadline_s)
     unasked = replace(case, observed=replace(case.observed, requested=request.before))
-    wanted = desired_parallelism(unasked)
-    is_demanded = wanted is not None and wanted.origin in OF_A_PERSON and wanted.parallelism != dict(request.target)
-    is_wanted = wanted is not None and case.observed.slots_of(wanted.parallelism) >= slots
+    desired = find_desired(unasked)
+    is_demanded = desired is not None and desired.origin in OF_A_PERSON and desired.parallelism != dict(request.target)
+    is_wanted = desired is not None and case.observed.slots_of(desired.parallelism) >= slots
     if case.now_s < until_s:
         waits, remains = not (is_demanded and may_withdraw), f"for at most {until_s - case.now_s:.0f} s more"
     else:

@@ -13,7 +13,7 @@ from models.control import checks, requests
 from models.control.bad_steps import describe_suspension, effective_mode
 from models.control.case import SENDS, Action, Case, OutcomeCheck, Verb, form_request
 from models.control.checkpoints import describe_doubt
-from models.control.checks import desired_parallelism
+from models.control.checks import find_desired
 from models.control.clock_steps import check_clock
 from models.control.reasons import Reason
 from models.control.resubmission import is_resubmitted
@@ -25,7 +25,7 @@ __all__ = [
     "Case",
     "OutcomeCheck",
     "Verb",
-    "desired_parallelism",
+    "find_desired",
     "reconcile",
 ]
 
@@ -70,22 +70,22 @@ def _check_job(case: Case) -> Action | None:
 
 
 def _send(case: Case) -> Action:
-    wanted = desired_parallelism(case)
-    if wanted is None:  # the rules before have answered this
+    desired = find_desired(case)
+    if desired is None:  # the rules before have answered this
         return Action(Verb.WAIT, Reason.AS_DESIRED, "nothing to change")
-    approvals = checks.find_approvals(case, wanted)
-    is_undo = wanted.origin is Origin.UNDO
+    approvals = checks.find_approvals(case, desired)
+    is_undo = desired.origin is Origin.UNDO
     request = form_request(
-        case, wanted.step_id, wanted.parallelism, wanted.settle_s, is_rollback=is_undo, approvals=approvals
+        case, desired.step_id, desired.parallelism, desired.settle_s, is_rollback=is_undo, approvals=approvals
     )
     upgrade = case.observed.upgrade_reason
-    why = f"{wanted.reason}; the job is stopped and started for it: {upgrade}" if upgrade else wanted.reason
-    why += describe_doubt(case, wanted) + describe_suspension(case)
+    why = f"{desired.reason}; the job is stopped and started for it: {upgrade}" if upgrade else desired.reason
+    why += describe_doubt(case, desired) + describe_suspension(case)
     if request.wait_detail:
         why += f"; it has {request.deadline_s - case.now_s:.0f} s, of which Flink may wait: {request.wait_detail}"
     mode = case.limits.mode if is_undo else effective_mode(case)  # what goes wrong is taken back in a suspension too
     verb = Verb.ROLL_BACK if is_undo else Verb.RESCALE
-    return Action(verb, Reason(str(wanted.origin)), why, request, mode is Mode.DRY_RUN)
+    return Action(verb, Reason(str(desired.origin)), why, request, mode is Mode.DRY_RUN)
 
 
 _RULES: tuple[Callable[[Case], Action | None], ...] = (

@@ -209,8 +209,8 @@ def check_outcome(case: Case) -> Action | None:
 
 def _takes_wanted(case: Case, target: Parallelism) -> bool:
     """Whether a way back lowers a vertex of which more is wanted now than it is asked for."""
-    wanted, asked = {} if case.desired is None else case.desired.parallelism, case.observed.requested or {}
-    return any(count < asked.get(vertex, count) < wanted.get(vertex, 0) for vertex, count in target.items())
+    desired, asked = {} if case.desired is None else case.desired.parallelism, case.observed.requested or {}
+    return any(count < asked.get(vertex, count) < desired.get(vertex, 0) for vertex, count in target.items())
 
 
 def _describe_no_way_back(case: Case, target: Parallelism) -> Action:

@@ -17,19 +17,19 @@ _LONGEST = 300  # characters of what a review says
 
 def is_reviewed(case: Case) -> bool:
     """Whether a case has a step that would change the job; what a person or a deployment demands is not reviewed."""
-    wanted, asked = case.desired, case.observed.requested
-    if wanted is None or asked is None or case.history.in_flight is not None:
+    desired, asked = case.desired, case.observed.requested
+    if desired is None or asked is None or case.history.in_flight is not None:
         return False
-    is_own = wanted.origin in {Origin.PLAN, Origin.REACTIVE} and not wanted.objection
-    return is_own and dict(wanted.parallelism) != dict(asked)
+    is_own = desired.origin in {Origin.PLAN, Origin.REACTIVE} and not desired.objection
+    return is_own and dict(desired.parallelism) != dict(asked)
 
 
-def describe_step(job: str, wanted: Intention, observed: ObservedJob, names: Mapping[str, str]) -> Step:
+def describe_step(job: str, desired: Intention, observed: ObservedJob, names: Mapping[str, str]) -> Step:
     """Return the step of an intention.
 
     Args:
         job: ``cluster/job``.
-        wanted: the intention.
+        desired: the intention.
         observed: the job.
         names: vertex id -> operator, of every vertex of the job (:func:`name_vertices`).
     """
@@ -38,13 +38,13 @@ def describe_step(job: str, wanted: Intention, observed: ObservedJob, names: Map
     return Step(
         cluster=cluster,
         job=name,
-        step_id=wanted.step_id,
-        origin=str(wanted.origin),
-        reason=wanted.reason,
+        step_id=desired.step_id,
+        origin=str(desired.origin),
+        reason=desired.reason,
         before=_by_name(asked, names),
-        target=_by_name(wanted.parallelism, names),
+        target=_by_name(desired.parallelism, names),
         slots_before=observed.slots_of(asked),
-        slots_target=observed.slots_of(wanted.parallelism),
+        slots_target=observed.slots_of(desired.parallelism),
     )
 
 
@@ -71,36 +71,36 @@ def name_vertices(vertices: Parallelism, operators: Mapping[str, str]) -> dict[s
     return {vertex: name if known.count(name) == 1 else vertex for vertex, name in names.items()}
 
 
-def take_review(name: str, said: object, wanted: Intention, asked: Parallelism, names: Mapping[str, str]) -> Intention:
+def take_review(name: str, said: object, desired: Intention, asked: Parallelism, names: Mapping[str, str]) -> Intention:
     """Return the intention after a review: as it was, lowered, or with an objection that bears the review's name.
 
     Args:
         name: of the review.
         said: what it has returned.
-        wanted: the intention that it was asked about.
+        desired: the intention that it was asked about.
         asked: what Flink is asked for now.
         names: vertex id -> operator.
     """
     if not isinstance(said, Review) or not isinstance(said.reason, str) or not isinstance(said.is_allowed, bool):
         return fail(
-            name, f"returned {type(said).__name__}, which is no Review as let_pass, lower and veto make it", wanted
+            name, f"returned {type(said).__name__}, which is no Review as let_pass, lower and veto make it", desired
         )
     what = f"review {name}: {' '.join(said.reason.split())[:_LONGEST] or 'no reason given'}"
     if not said.is_allowed:
-        return replace(wanted, objection=VETOED, objection_detail=what)
+        return replace(desired, objection=VETOED, objection_detail=what)
     try:
-        lowered = _lower(said.target, wanted, asked, names)
+        lowered = _lower(said.target, desired, asked, names)
     except _NotLowerError as error:
-        return fail(name, str(error), wanted)
+        return fail(name, str(error), desired)
     if lowered == dict(asked):
-        return replace(wanted, objection=VETOED, objection_detail=f"{what}; nothing of the step is left")
-    is_same = lowered == dict(wanted.parallelism)
-    return wanted if is_same else replace(wanted, parallelism=lowered, reason=f"{wanted.reason}; lowered by {what}")
+        return replace(desired, objection=VETOED, objection_detail=f"{what}; nothing of the step is left")
+    is_same = lowered == dict(desired.parallelism)
+    return desired if is_same else replace(desired, parallelism=lowered, reason=f"{desired.reason}; lowered by {what}")
 
 
-def fail(name: str, why: str, wanted: Intention) -> Intention:
+def fail(name: str, why: str, desired: Intention) -> Intention:
     """Return an intention that is not sent, since a review could not be asked or has said what it may not."""
-    return replace(wanted, objection=FAILED, objection_detail=f"review {name}: {why[:_LONGEST]}")
+    return replace(desired, objection=FAILED, objection_detail=f"review {name}: {why[:_LONGEST]}")
 
 
 class _NotLowerError(ValueError):
@@ -108,10 +108,10 @@ class _NotLowerError(ValueError):
 
 
 def _lower(
-    target: Mapping[str, int], wanted: Intention, asked: Parallelism, names: Mapping[str, str]
+    target: Mapping[str, int], desired: Intention, asked: Parallelism, names: Mapping[str, str]
 ) -> dict[str, int]:
     vertices = {operator: vertex for vertex, operator in names.items()}
-    lowered = dict(wanted.parallelism)
+    lowered = dict(desired.parallelism)
     for operator, count in dict(target).items():
         vertex = vertices.get(operator)
         if vertex not in lowered:

@@ -13,24 +13,24 @@ UNUSABLE = Reason.UNUSABLE_INTENTION
 _MOST = 2**31 - 1
 
 
-def check_usable(wanted: Intention, observed: ObservedJob) -> Intention:
+def check_usable(desired: Intention, observed: ObservedJob) -> Intention:
     """Return an intention as it is, with whole numbers, or one for what is in force with an objection that says why.
 
     Args:
-        wanted: as a policy, a plan or a person has it.
+        desired: as a policy, a plan or a person has it.
         observed: the job.
     """
-    counts = {vertex: _whole(count) for vertex, count in wanted.parallelism.items()}
-    odd = [f"{vertex} = {wanted.parallelism[vertex]!r:.40}" for vertex, count in counts.items() if count is None]
+    counts = {vertex: _whole(count) for vertex, count in desired.parallelism.items()}
+    odd = [f"{vertex} = {desired.parallelism[vertex]!r:.40}" for vertex, count in counts.items() if count is None]
     odd += [
         f"{name} = {value!r:.40}"
-        for name, value in _times(wanted)
+        for name, value in _times(desired)
         if not isinstance(value, int | float) or math.isnan(value)
     ]
     if not odd:
-        return replace(wanted, parallelism={vertex: count for vertex, count in counts.items() if count is not None})
+        return replace(desired, parallelism={vertex: count for vertex, count in counts.items() if count is not None})
     return replace(
-        wanted,
+        desired,
         parallelism=dict(observed.requested or {}),
         valid_until_s=math.inf,
         settle_s=0.0,
@@ -39,8 +39,8 @@ def check_usable(wanted: Intention, observed: ObservedJob) -> Intention:
     )
 
 
-def _times(wanted: Intention) -> list[tuple[str, object]]:
-    return [("valid_until_s", wanted.valid_until_s), ("settle_s", wanted.settle_s)]
+def _times(desired: Intention) -> list[tuple[str, object]]:
+    return [("valid_until_s", desired.valid_until_s), ("settle_s", desired.settle_s)]
 
 
 def _whole(count: object) -> int | None:

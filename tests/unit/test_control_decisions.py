@@ -10,7 +10,7 @@ import pytest
 
 from models.control.approval import StepApproval
 from models.control.case import Action, Case, OutcomeCheck, Verb, form_request
-from models.control.checks import desired_parallelism
+from models.control.checks import find_desired
 from models.control.limits import Limits
 from models.control.reconcile import reconcile
 from models.control.resubmission import find_lost, is_resubmitted, restore_lost
@@ -405,13 +405,11 @@ def test_a_yes_was_said_to_what_is_requested_or_to_what_runs() -> None:
 
 
 def test_what_a_person_pins_is_an_intention_of_its_own() -> None:
-    pinned = desired_parallelism(replace(CASE, desired=None, **limits(pin={"a": 3})))
+    pinned = find_desired(replace(CASE, desired=None, **limits(pin={"a": 3})))
     assert pinned == Intention({"a": 3, "b": 2}, Origin.PIN, "pin", "pinned by a person", NOW_S + 86_400)
-    planned = desired_parallelism(
-        replace(CASE, desired=replace(WANTS_FOUR, valid_until_s=NOW_S), **limits(pin={"a": 3}))
-    )
+    planned = find_desired(replace(CASE, desired=replace(WANTS_FOUR, valid_until_s=NOW_S), **limits(pin={"a": 3})))
     assert planned == replace(WANTS_FOUR, parallelism={"a": 3, "b": 4}, valid_until_s=NOW_S)
-    everything = desired_parallelism(replace(CASE, **limits(pin={"a": 3, "b": 3})))
+    everything = find_desired(replace(CASE, **limits(pin={"a": 3, "b": 3})))
     assert everything == Intention({"a": 3, "b": 3}, Origin.PIN, "pin", "pinned by a person", NOW_S + 86_400)
     assert Limits(pin_all=5, pin={"a": 3}).pin_of(["a", "b"]) == {"a": 3, "b": 5}
     assert Limits().pin_of(["a"]) == {}
