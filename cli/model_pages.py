@@ -13,7 +13,7 @@ from models.bundle.job_models import CapacityCurve
 from models.scheduling.figures import format_count, format_rate
 from models.training.gate import Verdict
 from models.training.model_review import PINNED_TAG, REJECTED_TAG, VERSION_TAG, ReviewedVersion
-from spark_jobs.model_acts import REVIEW_TAG, ActRefusedError, ActResult, ModelReview
+from spark_jobs.model_acts import REVIEW_TAG, ActResult, ModelReview, ReviewRefusedError
 from spark_jobs.model_store import GATE_TAG, NOTE_TAG, ModelStore
 from spark_jobs.train.changes import describe_bundles, list_capacity_changes
 
@@ -52,7 +52,7 @@ def describe_version(store: ModelStore, name: str | None = None) -> list[str]:
     """Return what a version is, by default the champion: its description, and jobs without models of its own."""
     champion = store.read_champion().registered
     if name is None and champion is None:
-        raise ActRefusedError("there is no champion; see tidewise models list")
+        raise ReviewRefusedError("there is no champion; see tidewise models list")
     one = ModelReview(store, "", "").find(name or str(champion.number if champion else 0))
     run, bundle = store.read_run(one.number), store.read_number(one.number)
     others = {job: version for job, version in bundle.versions_of_jobs().items() if version != bundle.model_version}
@@ -72,7 +72,7 @@ def describe_operator(store: ModelStore, job: str, operator: str | None = None) 
     """Return what the champion's models say of a job (``cluster/job``): its operators, or the curve of one."""
     champion = store.read_champion()
     if champion.registered is None or champion.bundle is None:
-        raise ActRefusedError("there is no champion; see tidewise models list")
+        raise ReviewRefusedError("there is no champion; see tidewise models list")
     cluster, _, name = job.partition("/")
     bundle, known = champion.bundle, dict(champion.bundle.versions_of_jobs())
     _require(job, {"/".join(one) for one in known}, "job")
@@ -88,7 +88,7 @@ def describe_operator(store: ModelStore, job: str, operator: str | None = None) 
 
 def _require(name: str, known: set[str], what: str) -> None:
     if name not in known:
-        raise ActRefusedError(f"the champion knows no {what} {name!r}; {name_near(name, known)}")
+        raise ReviewRefusedError(f"the champion knows no {what} {name!r}; {name_near(name, known)}")
 
 
 def describe_curve(curve: CapacityCurve) -> list[str]:
@@ -109,7 +109,7 @@ def describe_difference(store: ModelStore, name: str, other: str | None = None) 
     """Return what differs between a version and another, by default the champion."""
     champion = store.read_champion().registered
     if other is None and champion is None:
-        raise ActRefusedError("there is no champion to compare with; name two versions")
+        raise ReviewRefusedError("there is no champion to compare with; name two versions")
     acts = ModelReview(store, "", "")
     new, old = acts.find(name), acts.find(other or str(champion.number if champion else 0))
     ours, theirs = store.read_number(new.number), store.read_number(old.number)

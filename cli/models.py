@@ -65,7 +65,7 @@ def _answer(settings: Settings, options: argparse.Namespace, now_s: float) -> li
     from mlflow.exceptions import MlflowException  # takes seconds to load
 
     from models.bundle.fleet_bundle import BundleError
-    from spark_jobs.model_acts import ActRefusedError
+    from spark_jobs.model_acts import ReviewRefusedError
     from spark_jobs.model_store import ModelStore
 
     for noisy in ("mlflow", "alembic"):
@@ -73,7 +73,7 @@ def _answer(settings: Settings, options: argparse.Namespace, now_s: float) -> li
     try:
         store = ModelStore(settings.mlflow)
         return _ask(store, options) if options.act in QUESTIONS else _do(store, settings, options, now_s)
-    except ActRefusedError as error:
+    except ReviewRefusedError as error:
         raise UsageError(str(error)) from error
     except (BundleError, StopIteration, MlflowException, OSError) as error:  # whatever stands in the registry
         reported = str(error).partition("\n")[0] or "there is no bundle of models in it"

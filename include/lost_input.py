@@ -21,7 +21,7 @@ class LostInputError(RuntimeError):
 
 
 @dataclass(frozen=True, slots=True)
-class KnownFile:
+class SourceFile:
     """A raw file from which rows of the lake come.
 
     Attributes:
@@ -36,7 +36,7 @@ class KnownFile:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadFile:
+class InputFile:
     """What a run has read of a file.
 
     Attributes:
@@ -56,8 +56,8 @@ class ReadFile:
 
 
 def find_lost(
-    known: Iterable[KnownFile], listed: Iterable[RawFile], read: Mapping[str, ReadFile]
-) -> dict[KnownFile, str]:
+    known: Iterable[SourceFile], listed: Iterable[RawFile], read: Mapping[str, InputFile]
+) -> dict[SourceFile, str]:
     """Return the files from which less comes now than before, and why.
 
     A file that was compressed since is the same file.
@@ -77,7 +77,7 @@ def _stem(name: str) -> str:
     return name.removesuffix(".gz")
 
 
-def _why_lost(known: KnownFile, result: RawFile | None, read: ReadFile | None) -> str:
+def _why_lost(known: SourceFile, result: RawFile | None, read: InputFile | None) -> str:
     if result is None:
         return "is not among the files of the folders that are read"
     if result.fault is not None:
@@ -91,7 +91,7 @@ def _why_lost(known: KnownFile, result: RawFile | None, read: ReadFile | None) -
     return f"{read.lines} of {known.lines} lines are left" + (f": {read.detail}" if read.detail else "")
 
 
-def describe_lost(lost: Mapping[KnownFile, str], raw_root: str, replaced: Interval) -> str:
+def describe_lost(lost: Mapping[SourceFile, str], raw_root: str, replaced: Interval) -> str:
     """Return the message that refuses a run: which input is gone, and what to do."""
     ordered = sorted(lost.items(), key=lambda item: item[0].name)
     hours = sorted({file.hour for file in lost if file.hour is not None})

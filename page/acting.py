@@ -12,7 +12,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from fleet.acts.answers import NotWaitingError, find_waiting_step, give_answer
 from fleet.acts.holds import NotControlledError, NotOnHoldError, record_hold, release_holds, write_hold
-from fleet.acts.lifts import NothingToLiftError, lift_blocks
+from fleet.acts.lifts import NothingBlockedError, lift_blocks
 from fleet.acts.people import NotAllowedError, check_role
 from fleet.acts.pins import NotPinnedError, pin_job, unpin_job
 from fleet.acts.undo import HOURS, check_not_held, order_undo, read_undoable
@@ -35,7 +35,7 @@ class ConflictError(ValueError):
     """It was not done, and the page says why."""
 
 
-NOT_DONE = (ConflictError, NotWaitingError, NotOnHoldError, NothingToUndoError, NotPinnedError, NothingToLiftError)
+NOT_DONE = (ConflictError, NotWaitingError, NotOnHoldError, NothingToUndoError, NotPinnedError, NothingBlockedError)
 """Nothing was done, and the message says why."""
 
 

@@ -60,7 +60,7 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
-class CardLine:
+class FaultSummary:
     """What is the same of some scopes."""
 
     scopes: tuple[str, ...]
@@ -75,11 +75,11 @@ class HealthCard:
 
     name: str
     needs_person: int
-    lines: tuple[CardLine, ...]
+    lines: tuple[FaultSummary, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class JobLine:
+class JobRow:
     """One job of the table."""
 
     job: JobStatus
@@ -102,7 +102,7 @@ class FleetPage:
     """All that the page shows."""
 
     cards: tuple[HealthCard, ...]
-    lines: tuple[JobLine, ...]
+    lines: tuple[JobRow, ...]
     matching: int
     jobs: int
     pages: int
@@ -152,19 +152,19 @@ def form_cards(facts: FleetStatus) -> tuple[HealthCard, ...]:
     return tuple(result)
 
 
-def _group(facts: Iterable[HealthFact]) -> list[CardLine]:
+def _group(facts: Iterable[HealthFact]) -> list[FaultSummary]:
     scopes: dict[tuple[str, str, bool], list[str]] = {}
     for one in facts:
         scopes.setdefault((one.detail, one.remedy, one.needs_person), []).append(one.scope)
-    return [CardLine(tuple(listed), *key) for key, listed in scopes.items()]
+    return [FaultSummary(tuple(listed), *key) for key, listed in scopes.items()]
 
 
-def line_of(look: LakeSnapshot, job: JobStatus) -> JobLine:
+def line_of(look: LakeSnapshot, job: JobStatus) -> JobRow:
     """Return a job's line."""
     key, now_s = (job.cluster, job.job), look.facts.at_s
     plan, load = look.plans.get(key, ()), look.loads.get(key)
     goal = LatenessGoal.of(look.settings.planner.for_job(*key).costs)
-    return JobLine(
+    return JobRow(
         job=job,
         risk=judge_risk(job, find_day_late(plan), load, goal),
         load=load,
@@ -176,7 +176,7 @@ def line_of(look: LakeSnapshot, job: JobStatus) -> JobLine:
     )
 
 
-def _matches(line: JobLine, query: Query) -> bool:
+def _matches(line: JobRow, query: Query) -> bool:
     job = line.job
     words = query.q.lower().split()
     shown = {
@@ -194,7 +194,7 @@ def _matches(line: JobLine, query: Query) -> bool:
     )
 
 
-def _order(line: JobLine, sort: str) -> tuple[float | str, ...]:
+def _order(line: JobRow, sort: str) -> tuple[float | str, ...]:
     load = line.load.load_per_s if line.load is not None else None
     keys: dict[str, tuple[float | str, ...]] = {
         "name": (),

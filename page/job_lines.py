@@ -20,7 +20,7 @@ RAN_DAYS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class RescaleLine:
+class RescaleRow:
     """A request that was sent, or a dry run of one."""
 
     at_s: float
@@ -35,7 +35,7 @@ class RescaleLine:
 
 
 @dataclass(frozen=True, slots=True)
-class LimitLine:
+class LimitRow:
     """One limit in force: its value, and which part of the settings has it."""
 
     name: str
@@ -44,7 +44,7 @@ class LimitLine:
 
 
 @dataclass(frozen=True, slots=True)
-class DecisionLine:
+class DecisionRow:
     """A decision on a job, or several of the same kind one after the other; texts are those of the last."""
 
     at_s: float
@@ -79,7 +79,7 @@ class RecentDays:
 
 def list_rescales(
     log: Sequence[Mapping[str, Any]], judged: Iterable[Mapping[str, Any]], cluster: str, job: str
-) -> list[RescaleLine]:
+) -> list[RescaleRow]:
     """Return the requests of a job, the newest first; a request and its answer are one line.
 
     Args:
@@ -89,7 +89,7 @@ def list_rescales(
         job: its name.
     """
     outcomes = [outcome_of(row) for row in judged if (row["cluster"], row["job"]) == (cluster, job)]
-    lines, last = list[RescaleLine](), dict[tuple[str, str], int]()
+    lines, last = list[RescaleRow](), dict[tuple[str, str], int]()
     for row in log:
         if row["verb"] not in SENDS:
             continue
@@ -100,7 +100,7 @@ def list_rescales(
         at_s = row["at"].timestamp() if place == len(lines) else lines[place].at_s
         last[row["verb"], step] = place
         lines[place:] = [
-            RescaleLine(
+            RescaleRow(
                 at_s=at_s,
                 verb=row["verb"],
                 reason=row["reason"],
@@ -154,9 +154,9 @@ def list_policies(rows: Iterable[Mapping[str, Any]], now_s: float) -> list[Mappi
     return sorted(newest, key=lambda row: (row["cost_vs_clairvoyant"] or math.inf, row["policy"]))
 
 
-def list_decisions(log: Sequence[Mapping[str, Any]], now_s: float) -> list[DecisionLine]:
+def list_decisions(log: Sequence[Mapping[str, Any]], now_s: float) -> list[DecisionRow]:
     """Return the decisions on a job within a day, the newest first; what was decided again and again is one line."""
-    lines: list[DecisionLine] = []
+    lines: list[DecisionRow] = []
     for row in log:
         at_s = row["at"].timestamp()
         if not now_s - DAY_S <= at_s <= now_s:
@@ -169,22 +169,22 @@ def list_decisions(log: Sequence[Mapping[str, Any]], now_s: float) -> list[Decis
             lines[-1] = last
         else:
             texts = (row["detail"] or "", row["answer"] or "")
-            lines.append(DecisionLine(at_s, at_s, *same, *texts, bool(row["is_dry_run"])))
+            lines.append(DecisionRow(at_s, at_s, *same, *texts, bool(row["is_dry_run"])))
     return lines[::-1][:DECISIONS]
 
 
-def list_limits(settings: Settings, cluster: str, job: str) -> list[LimitLine]:
+def list_limits(settings: Settings, cluster: str, job: str) -> list[LimitRow]:
     """Return the limits that are set, each with the part of the settings that it comes from: the strictest counts."""
     levels = {
         "limits": settings.limits,
         f"clusters.{cluster}.limits": settings.cluster(cluster).limits,
         f'limits.jobs."{cluster}/{job}"': settings.job_limits(cluster, job),
     }
-    result = [LimitLine("mode in force", settings.mode_of(cluster, job), "the strictest of all")]
+    result = [LimitRow("mode in force", settings.mode_of(cluster, job), "the strictest of all")]
     for level, limits in levels.items():
         for name, value in limits.model_dump(exclude_none=True, exclude={"jobs"}).items():
             is_chosen = name in limits.model_fields_set
             if (is_chosen or level == "limits") and value not in ({}, (), False):
                 shown = ", ".join(f"{key} {one}" for key, one in value.items()) if isinstance(value, dict) else value
-                result.append(LimitLine(name, str(shown), level if is_chosen else f"{level}, default"))
+                result.append(LimitRow(name, str(shown), level if is_chosen else f"{level}, default"))
     return result

@@ -27,13 +27,13 @@ from include.settings.planner import RECOVERS
 from include.utc import HOUR_S
 from page.charts import Chart
 from page.curves import Curve
-from page.fleet_view import JobLine, line_of
+from page.fleet_view import JobRow, line_of
 from page.job_charts import draw_charts
 from page.job_lines import (
-    DecisionLine,
-    LimitLine,
+    DecisionRow,
+    LimitRow,
     RecentDays,
-    RescaleLine,
+    RescaleRow,
     list_decisions,
     list_limits,
     list_policies,
@@ -56,11 +56,11 @@ ACTS = 20
 class JobPage:
     """All that the page shows of a job."""
 
-    line: JobLine
+    line: JobRow
     hours: int
     charts: tuple[Chart, ...]
-    rescales: tuple[RescaleLine, ...]
-    limits: tuple[LimitLine, ...]
+    rescales: tuple[RescaleRow, ...]
+    limits: tuple[LimitRow, ...]
     acts: tuple[HistoryEntry, ...]
     explanation: Explanation | None
     undoable: UndoableRescale | None
@@ -72,7 +72,7 @@ class JobPage:
     results: tuple[Mapping[str, Any], ...]
     ran: RecentDays | None
     policies: tuple[Mapping[str, Any], ...]
-    decisions: tuple[DecisionLine, ...]
+    decisions: tuple[DecisionRow, ...]
     curves: tuple[Curve, ...]
     price: Price | None
     slot_price: SlotPrice | None

@@ -29,7 +29,7 @@ from include.utc import DAY_S
 from models.control.log_lines import describe_change
 from models.scheduling.figures import format_count, format_late
 from page.charts import draw_strip
-from page.fleet_view import SHOWS, SORTS, JobLine
+from page.fleet_view import SHOWS, SORTS, JobRow
 from page.frontier_chart import FrontierChart
 from page.money import Price
 from page.sent_copies import form_copies, name_request
@@ -130,7 +130,7 @@ def show_signed(value: float | None, digits: int = 1) -> str:
     return "0" if round(value, digits) == 0 else f"{value:+,.{digits}f}".replace("-", "\u2212")
 
 
-def _reason(line: JobLine) -> tuple[str, Mapping[str, str]]:
+def _reason(line: JobRow) -> tuple[str, Mapping[str, str]]:
     """Return why a job's next step comes, or why it has none, and how operators are called in it."""
     if line.next_step is not None:
         return line.next_step.reason, names_of([line.next_step])
@@ -142,7 +142,7 @@ def _percent(share: float | None, digits: int = 0) -> str:
     return "–" if share is None else f"{share:.{digits}%}"
 
 
-def _strip(line: JobLine, now_s: float) -> Any:
+def _strip(line: JobRow, now_s: float) -> Any:
     until_s = now_s + DAY_S
     spans = [_span_of(line, step, until_s) for step in line.job.steps if step.slots_to is not None]
     first_s = min((begin for begin, *_ in spans), default=until_s)
@@ -151,6 +151,6 @@ def _strip(line: JobLine, now_s: float) -> Any:
     return draw_strip(spans, now_s, until_s)
 
 
-def _span_of(line: JobLine, step: StepFact, until_s: float) -> tuple[float, float, int, bool]:
+def _span_of(line: JobRow, step: StepFact, until_s: float) -> tuple[float, float, int, bool]:
     begin_s = step.effective_at_s or step.apply_at_s or 0.0
     return begin_s, step.valid_until_s or until_s, step.slots_to or 0, line.goal.level_of(step.late_minutes) == "bad"

@@ -19,7 +19,7 @@ from include.settings import Settings
 from include.short_names import shorten_name
 from page.curves import Curve
 from page.data_view import read_data
-from page.fleet_view import JobLine, Query, form_view
+from page.fleet_view import JobRow, Query, form_view
 from page.job_view import USUAL_H, read_view
 from page.rendering import anchor_of, render
 from page.results_view import ResultsReader
@@ -103,7 +103,7 @@ def content_security_policy() -> str:
 def _render_job(
     reader: FleetReader,
     look: LakeSnapshot,
-    line: JobLine,
+    line: JobRow,
     read_curves: Callable[[str, str], Sequence[Curve]],
     common: Mapping[str, object],
 ) -> Markup:

@@ -31,7 +31,7 @@ from spark_jobs.model_store import GATE_TAG, NOTE_TAG, ModelStore
 REVIEW_TAG = "tidewise.review"  # the last act on a version, who and when, for MLflow's pages
 
 
-class ActRefusedError(ValueError):
+class ReviewRefusedError(ValueError):
     """What was asked for cannot be done; the message is one sentence."""
 
 
@@ -68,15 +68,15 @@ class ModelReview:
         """Return a version by its number, or by its model version.
 
         Raises:
-            ActRefusedError: there is no such version of this project.
+            ReviewRefusedError: there is no such version of this project.
         """
         known = {one.number: one for one in self._store.list_reviewed()}
         named = [one for one in known.values() if one.model_version == name]
         one = max(named, key=lambda each: each.number) if named else known.get(int(name)) if name.isdecimal() else None
         if one is None:
-            raise ActRefusedError(name_missing(name, known))
+            raise ReviewRefusedError(name_missing(name, known))
         if not one.is_ours:
-            raise ActRefusedError(f"version {name} is not of this project's trainings: it has no tag {VERSION_TAG}")
+            raise ReviewRefusedError(f"version {name} is not of this project's trainings: it has no tag {VERSION_TAG}")
         return one
 
     def approve(self, name: str) -> ActResult:
@@ -106,7 +106,7 @@ class ModelReview:
         self._refuse_unknown(one, jobs)
         if not jobs:
             if _is_rejected(one):
-                raise ActRefusedError(f"version {one.number} is rejected; lift that first")
+                raise ReviewRefusedError(f"version {one.number} is rejected; lift that first")
             self._store.point(PINNED, one)
             self._store.make_champion(one, self._at)
             return self._settle(one, "pinned", f"version {one.number} stays champion until lifted")
@@ -137,10 +137,12 @@ class ModelReview:
         """Go back to a version, by default the champion before; the one in use is rejected."""
         champion = self._store.read_champion().registered
         if champion is None:
-            raise ActRefusedError("there is no champion to go back from")
+            raise ReviewRefusedError("there is no champion to go back from")
         to = self._usable(name) if name else self._find_before(champion.number)
         if to.number >= champion.number:
-            raise ActRefusedError(f"version {to.number} is not older than the champion, {champion.number}: approve it")
+            raise ReviewRefusedError(
+                f"version {to.number} is not older than the champion, {champion.number}: approve it"
+            )
         self._refuse_pinned(to.number)
         self._write(self.find(str(champion.number)), REJECTED_TAG, is_whole=True)
         self._write(to, REJECTED_TAG, is_whole=False)
@@ -153,25 +155,25 @@ class ModelReview:
             self._store.read_number(one.number)
         except Exception as error:  # whatever is in its file, or is not there
             reported = str(error).partition("\n")[0] or type(error).__name__
-            raise ActRefusedError(f"version {one.number} cannot be used: {reported}") from error
+            raise ReviewRefusedError(f"version {one.number} cannot be used: {reported}") from error
         return one
 
     def _find_before(self, number: int) -> ReviewedVersion:
         known = [one for one in self._store.list_reviewed() if one.is_ours and one.was_champion and one.number < number]
         usable = [one for one in known if not _is_rejected(one)]
         if not usable:
-            raise ActRefusedError(f"no version before {number} was champion: approve another one first")
+            raise ReviewRefusedError(f"no version before {number} was champion: approve another one first")
         return usable[-1]
 
     def _refuse_pinned(self, number: int | None) -> None:
         review = self._store.read_review(self._store.read_champion().registered)
         if review.pinned is not None and review.pinned != number:
-            raise ActRefusedError(f"version {review.pinned} is pinned; lift that first")
+            raise ReviewRefusedError(f"version {review.pinned} is pinned; lift that first")
 
     def _refuse_unknown(self, one: ReviewedVersion, jobs: Sequence[JobKey]) -> None:
         known = set(self._store.read_number(one.number).jobs()) if jobs else set()
         if unknown := [job for job in jobs if job not in known]:
-            raise ActRefusedError(f"version {one.number} has no models of {_names(unknown)}")
+            raise ReviewRefusedError(f"version {one.number} has no models of {_names(unknown)}")
 
     def _write(
         self,
@@ -222,7 +224,7 @@ class ModelReview:
                 self._store.log_bundle(made)
             done = self._store.find_finished(made.model_version)
         if done is None:
-            raise ActRefusedError(f"MLflow does not show the run of {made.model_version} as finished; do it again")
+            raise ReviewRefusedError(f"MLflow does not show the run of {made.model_version} as finished; do it again")
         return self._store.register(done)
 
 

@@ -21,7 +21,7 @@ class RequestUnknownError(Exception):
     """No reply: the request may have arrived or not."""
 
 
-class Inspector(Protocol):
+class ReadinessProbe(Protocol):
     """What can be asked of a cluster about a job that a request is about."""
 
     def inspect(self, job: str, job_id: str) -> Readiness | None:
@@ -34,7 +34,7 @@ class Inspector(Protocol):
         """Ask for a checkpoint; that it is refused is logged and harms nothing."""
 
 
-class Actuator(Inspector, Protocol):
+class Actuator(ReadinessProbe, Protocol):
     """What changes the parallelism of a cluster's jobs: observe, ask before a request, and request.
 
     A request is confirmed when :meth:`observe` shows the job at what was asked for, and withdrawn by a request for what

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
-from controller.actuators.actuator import Inspector, RequestConflictError, RequestRefusedError, RequestUnknownError
+from controller.actuators.actuator import ReadinessProbe, RequestConflictError, RequestRefusedError, RequestUnknownError
 from controller.actuators.resource_directory import MatchedResource, ResourceDirectory
 from include.kubernetes.api import ResourceApi
 from include.kubernetes.events import REFUSED, REQUESTED, EventRecorder, describe_change
@@ -25,7 +25,7 @@ T = TypeVar("T")
 Observation = ObservedJob | RequestUnknownError
 
 
-class FlinkObserver(Inspector, Protocol):
+class FlinkObserver(ReadinessProbe, Protocol):
     """What tells of the jobs of a Flink cluster; :class:`controller.actuators.flink_actuator.FlinkActuator` does."""
 
     def observe(self, job: str) -> ObservedJob:

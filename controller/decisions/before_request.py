@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 
-from controller.actuators.actuator import Actuator, Inspector, RequestUnknownError
+from controller.actuators.actuator import Actuator, ReadinessProbe, RequestUnknownError
 from models.control.readiness import Readiness
 from models.control.reasons import Reason
 from models.control.reconcile import Action, Case, Verb, reconcile
@@ -27,7 +27,7 @@ def needs_readiness(action: Action) -> bool:
     return action.verb is Verb.RESCALE or (action.verb is Verb.ROLL_BACK and not begins_nothing)
 
 
-def inspect(inspector: Inspector, job: str, job_id: str) -> Readiness | None:
+def inspect(inspector: ReadinessProbe, job: str, job_id: str) -> Readiness | None:
     """Return what the cluster says of a job; one job's trouble keeps no other from its turn."""
     try:
         return inspector.inspect(job, job_id)
@@ -63,7 +63,7 @@ def observe_followed(
 
 
 def decide_with_readiness(
-    inspector: Inspector, job: str, case: Case, is_news: Callable[[Action], bool]
+    inspector: ReadinessProbe, job: str, case: Case, is_news: Callable[[Action], bool]
 ) -> tuple[Case, Action]:
     """Return the decision on a case, and what it was made from: where something is to be sent, Flink is asked first.
 
@@ -94,7 +94,7 @@ def wants_checkpoint(case: Case, action: Action) -> bool:
     return action.reason == Reason.IN_FLIGHT and request is not None and allowed and _still_waits(case, request)
 
 
-def ask_after_request(inspector: Inspector, job: str, case: Case, request: Request) -> None:
+def ask_after_request(inspector: ReadinessProbe, job: str, case: Case, request: Request) -> None:
     """Ask for the checkpoint for which Flink waits with the rescale that was just asked for."""
     if not (request.forced_at_s is not None and case.limits.guards.triggers_checkpoint):
         return

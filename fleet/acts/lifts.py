@@ -10,7 +10,7 @@ from include.control.lifted_blocks import LiftedBlock, LiftedBlockStore
 from include.settings import Settings
 
 
-class NothingToLiftError(ValueError):
+class NothingBlockedError(ValueError):
     """Nothing of the job waits for a person."""
 
 
@@ -18,7 +18,7 @@ def lift_blocks(settings: Settings, blocks: Iterable[Block], *, by: str, reason:
     """Lift blocks that only a person lifts; returns what may be tried again, as a person reads it.
 
     Raises:
-        NothingToLiftError: there is none.
+        NothingBlockedError: there is none.
         StoreUnreadableError: not all were lifted.
     """
     store, result = LiftedBlockStore(settings.paths.lake), list[str]()
@@ -30,5 +30,5 @@ def lift_blocks(settings: Settings, blocks: Iterable[Block], *, by: str, reason:
         record_intervention(settings.paths.lake, act)
         result.append(shown)
     if not result:
-        raise NothingToLiftError("nothing of the job waits for a person")
+        raise NothingBlockedError("nothing of the job waits for a person")
     return result

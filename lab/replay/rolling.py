@@ -22,7 +22,7 @@ from models.forecasting.batch import ForecastSettings, default_registry
 from models.forecasting.boosting import BoostingFit, GlobalBoosting, fit
 from models.forecasting.calendar import Calendar
 from models.forecasting.champion import choose_champions
-from models.forecasting.contest import QUANTILES, Contest, hold_contest
+from models.forecasting.contest import QUANTILES, Competition, hold_contest
 from models.forecasting.past_forecasts import PastForecasts
 from models.forecasting.rate_history import (
     MOST_PER_S,
@@ -160,7 +160,7 @@ def append_rates(history: RateHistory, rates_per_s: Floats) -> RateHistory:
 
 def _hold_contest(
     rates: Floats, calendar: Calendar, at: Ints, settings: ForecastSettings, methods: Registry | None
-) -> Contest:
+) -> Competition:
     """Return the record of all origins, calibrated day by day."""
     day, horizon = calendar.day, settings.horizon
     look_back = settings.backtest_origins * day
@@ -183,7 +183,7 @@ def _select_origins(wanted: Ints, calendar: Calendar, settings: ForecastSettings
 class _ContestForecaster:
     """Forecasts from the champion of each day."""
 
-    def __init__(self, rates: Floats, contest: Contest, settings: ForecastSettings) -> None:
+    def __init__(self, rates: Floats, contest: Competition, settings: ForecastSettings) -> None:
         self.rates, self.contest, self.settings = rates, contest, settings
         self.champions: dict[int, int] = {}
         self.unskilled: dict[int, str | None] = {}
@@ -195,7 +195,7 @@ class _ContestForecaster:
             self.champions[begin // day] = champion
             (self.unskilled[begin // day],) = self._judge(before, chosen, begin)
 
-    def _before(self, now: int) -> Contest:
+    def _before(self, now: int) -> Competition:
         """Return the part of the contest that a day's choice depends on."""
         back = self.settings.backtest_origins * self.contest.calendar.day + self.settings.horizon
         mine = slice(*np.searchsorted(self.contest.at, [now - back, now]))
@@ -209,7 +209,7 @@ class _ContestForecaster:
             proportion=contest.proportion[:, mine],
         )
 
-    def _judge(self, before: Contest, champion: Ints, now: int) -> list[str | None]:
+    def _judge(self, before: Competition, champion: Ints, now: int) -> list[str | None]:
         """Return why the champion of a day is no forecast to plan with, None where it is."""
         settings, calendar = self.settings, self.contest.calendar
         start = max(0, now - settings.history_days * calendar.day)

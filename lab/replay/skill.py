@@ -17,7 +17,7 @@ import numpy as np
 from include.utc import DAY_S, HOUR_S
 from models.arrays import Floats, Ints
 from models.forecasting.blend import HALF_LIFE_S
-from models.forecasting.contest import Contest
+from models.forecasting.contest import Competition
 from models.forecasting.fallback import MIN_HISTORY_DAYS
 from models.forecasting.rate_history import RateHistory
 
@@ -32,7 +32,7 @@ FOLLOWED_FACTOR = 2.0
 
 
 def find_unskilled(
-    contest: Contest, champion: Ints, history: RateHistory, *, days: int, error_max: float = ERROR_MAX
+    contest: Competition, champion: Ints, history: RateHistory, *, days: int, error_max: float = ERROR_MAX
 ) -> list[str | None]:
     """Return why each series is no forecast to plan with, None where it is.
 
@@ -55,7 +55,7 @@ def find_unskilled(
     ]
 
 
-def _compute_errors(contest: Contest, champion: Ints, history: RateHistory, days: int) -> Floats:
+def _compute_errors(contest: Competition, champion: Ints, history: RateHistory, days: int) -> Floats:
     """Return e, shape (n,), NaN until forecasts that could be planned with have been followed for a day."""
     calendar, now = contest.calendar, history.bins
     leads = np.arange(min(calendar.bins(FOLLOWED_S), contest.predicted.shape[3]))

@@ -33,7 +33,7 @@ _Q90 = int(np.flatnonzero(OFFSET_LEVELS == 0.9)[0])
 
 
 @dataclass(frozen=True, slots=True)
-class Contest:
+class Competition:
     """The record of the methods at P origins.
 
     Attributes:
@@ -114,12 +114,12 @@ def _mean_of_day(measures: Sequence[Floats], is_scored: Floats, in_day: Bools) -
     return np.where(is_enough, total / np.maximum(count, 1), np.nan)
 
 
-def hold_contest(past: PastForecasts) -> Contest:
+def hold_contest(past: PastForecasts) -> Competition:
     """Blend and calibrate the forecasts of all methods."""
     return _calibrate(_add_blend(past))
 
 
-def record_champions(past: PastForecasts, champions: Sequence[str]) -> Contest:
+def record_champions(past: PastForecasts, champions: Sequence[str]) -> Competition:
     """Return the record of one method: of each series its champion, chosen before, with the bits of a contest of all.
 
     Args:
@@ -134,14 +134,14 @@ def record_champions(past: PastForecasts, champions: Sequence[str]) -> Contest:
     return _calibrate(replace(past, names=(CHAMPION,), predicted=middle[None]))
 
 
-def _calibrate(past: PastForecasts) -> Contest:
+def _calibrate(past: PastForecasts) -> Competition:
     calendar = past.calendar
     grid = LeadGrid.of(calendar, past.predicted.shape[3])
     calibration = Calibration(OFFSET_LEVELS, calendar, grid)
     offsets = [
         calibration.calibrate(past.observed - middle, middle, past.at, past.look_back) for middle in past.predicted
     ]
-    return Contest(
+    return Competition(
         calendar=calendar,
         names=past.names,
         at=past.at,

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
-from include.lost_input import KnownFile, LostInputError, ReadFile, describe_lost, find_lost
+from include.lost_input import InputFile, LostInputError, SourceFile, describe_lost, find_lost
 from include.raw_files import UNREADABLE, RawFile
 from include.settings import Settings
 from include.tables import BRONZE_JOB_EVENTS, BRONZE_METRICS, FILES, Table
@@ -21,7 +21,7 @@ from spark_jobs.ingest.hours import hours_where
 from spark_jobs.ingest.raw_input import RawInput, list_files_around
 from spark_jobs.lake import Lake
 
-Lost = Mapping[KnownFile, str]
+Lost = Mapping[SourceFile, str]
 """File from which less comes now than before -> why."""
 _COLUMNS = ("source_file", "lines", "date", "hour")
 DAY = timedelta(days=1)
@@ -46,20 +46,20 @@ def refuse_lost_input(lake: Lake, settings: Settings, raw: RawInput, *, is_force
     log.warning("forced: %s", message)
 
 
-def _read_now(own_files: list[RawFile], read_files: Mapping[str, FileContent]) -> dict[str, ReadFile]:
+def _read_now(own_files: list[RawFile], read_files: Mapping[str, FileContent]) -> dict[str, InputFile]:
     """Return what was read of each file; of an own one that Hadoop passed over, nothing.
 
     Args:
         own_files: of the run's own directories.
         read_files: what stands in each, by its name.
     """
-    read = {file.name: ReadFile(0, "not read by Hadoop") for file in own_files if file.is_readable}
+    read = {file.name: InputFile(0, "not read by Hadoop") for file in own_files if file.is_readable}
     for file in read_files.values():
-        read[file.name] = ReadFile(file.lines, file.detail or "", file.reason == UNREADABLE)
+        read[file.name] = InputFile(file.lines, file.detail or "", file.reason == UNREADABLE)
     return read
 
 
-def _find_known(lake: Lake, interval: Interval, hours: Interval, read: Mapping[str, ReadFile]) -> list[KnownFile]:
+def _find_known(lake: Lake, interval: Interval, hours: Interval, read: Mapping[str, InputFile]) -> list[SourceFile]:
     """Return the files from which the rows of these hours come, and those that a worker does not have.
 
     Args:
@@ -68,9 +68,9 @@ def _find_known(lake: Lake, interval: Interval, hours: Interval, read: Mapping[s
         hours: whose rows are replaced.
         read: what was read now.
     """
-    known = {name: KnownFile(name) for name, result in read.items() if result.is_elsewhere}
+    known = {name: SourceFile(name) for name, result in read.items() if result.is_elsewhere}
     for table in (BRONZE_METRICS, BRONZE_JOB_EVENTS):
-        known |= {name: KnownFile(name) for name in _find_sources(lake, table, hours)}
+        known |= {name: SourceFile(name) for name in _find_sources(lake, table, hours)}
     return list(
         (known | {file.name: file for file in _read_files(lake, interval, "lines IS NULL OR lines > 0")}).values()
     )
@@ -82,7 +82,7 @@ def _find_sources(lake: Lake, table: Table, hours: Interval) -> set[str]:
     return {name for part in parts for name in part["source_file"].unique().to_pylist() if name is not None}
 
 
-def _read_files(lake: Lake, hours: Interval, where: str) -> list[KnownFile]:
+def _read_files(lake: Lake, hours: Interval, where: str) -> list[SourceFile]:
     """Return the files of ops.files of these hours."""
     rows = lake.few(FILES).read(_COLUMNS, *_dates(hours), f"({hours_where(hours)}) AND ({where})")
     return [_known_file(row) for row in rows.to_pylist()]
@@ -92,12 +92,12 @@ def _dates(hours: Interval) -> tuple[date, date]:
     return hours.start.date(), hours.end.date()
 
 
-def _known_file(row: Mapping[str, Any]) -> KnownFile:
-    return KnownFile(row["source_file"], row["lines"], datetime.combine(row["date"], time(row["hour"]), UTC))
+def _known_file(row: Mapping[str, Any]) -> SourceFile:
+    return SourceFile(row["source_file"], row["lines"], datetime.combine(row["date"], time(row["hour"]), UTC))
 
 
 def _list_needed(
-    lake: Lake, settings: Settings, hours: Interval, own_files: list[RawFile], known: list[KnownFile]
+    lake: Lake, settings: Settings, hours: Interval, own_files: list[RawFile], known: list[SourceFile]
 ) -> list[RawFile]:
     """Return the files of all directories that are read; of the run's own alone where no other is needed."""
     own = {file.name for file in own_files}

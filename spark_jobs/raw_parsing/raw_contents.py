@@ -29,7 +29,7 @@ _NO_PATTERNS = {"__globPaths__": "false", "ignoreCorruptFiles": "true"}
 
 
 @dataclass(frozen=True, slots=True)
-class FileToRead:
+class FileRequest:
     """One file and what is wanted of it.
 
     Attributes:
@@ -52,7 +52,7 @@ class FileToRead:
     size: int
 
 
-FileChunks = tuple[FileToRead, Iterator[bytes]]
+FileChunks = tuple[FileRequest, Iterator[bytes]]
 """A file and its bytes, in pieces."""
 
 
@@ -67,7 +67,7 @@ class FilesReader(Protocol):
 class RawContents:
     """Files of which every reader gets the bytes, on the executors."""
 
-    def __init__(self, spark: SparkSession, files: Sequence[FileToRead]) -> None:
+    def __init__(self, spark: SparkSession, files: Sequence[FileRequest]) -> None:
         self._spark = spark
         self._files = tuple(files)
 
@@ -91,7 +91,7 @@ class RawContents:
             frames.append(self._read_remote(remote, read, schema))
         return reduce(DataFrame.unionByName, frames) if frames else empty(self._spark, columns)
 
-    def _read_local(self, files: list[FileToRead], read: FilesReader, schema: str) -> DataFrame:
+    def _read_local(self, files: list[FileRequest], read: FilesReader, schema: str) -> DataFrame:
         slices = share_out(files, self._spark.sparkContext.defaultParallelism)
 
         def open_files(batches: Iterable[pa.RecordBatch]) -> Iterator[FileChunks]:
@@ -102,7 +102,7 @@ class RawContents:
         numbers = self._spark.range(0, len(slices), 1, len(slices))
         return numbers.mapInArrow(lambda batches: read(open_files(batches)), schema)
 
-    def _read_remote(self, files: list[FileToRead], read: FilesReader, schema: str) -> DataFrame:
+    def _read_remote(self, files: list[FileRequest], read: FilesReader, schema: str) -> DataFrame:
         """A file that cannot be read has no rows: it is missed when files are counted."""
         by_name = {file.name: replace(file, uri="") for file in files}
 
@@ -124,14 +124,14 @@ def read_contents(
     """Return the files that can be read; of each the lines observed in ``[since, until)`` are wanted."""
     since_ms, until_ms = (None if at is None else int(at.timestamp() * 1000) for at in (since, until))
     wanted = [
-        FileToRead(file.name, file.cluster, file.hour, since_ms, until_ms, file.local_path, file.uri, file.size)
+        FileRequest(file.name, file.cluster, file.hour, since_ms, until_ms, file.local_path, file.uri, file.size)
         for file in files
         if file.is_readable
     ]
     return RawContents(spark, wanted)
 
 
-def share_out(files: Iterable[FileToRead], cores: int) -> list[list[FileToRead]]:
+def share_out(files: Iterable[FileRequest], cores: int) -> list[list[FileRequest]]:
     """Return the files in slices of about equal size, at least one for each core, in the order of their hours.
 
     So a task writes few hours, and the tables' files stay few without a shuffle.
@@ -140,7 +140,7 @@ def share_out(files: Iterable[FileToRead], cores: int) -> list[list[FileToRead]]
     weights = [file.size + _OPENING_BYTES for file in ordered]
     total = sum(weights)
     count = min(len(ordered), max(cores, -(-total // _TASK_BYTES)))
-    slices: list[list[FileToRead]] = [[] for _ in range(count)]
+    slices: list[list[FileRequest]] = [[] for _ in range(count)]
     before = 0
     for file, weight in zip(ordered, weights, strict=True):
         slices[(before + weight // 2) * count // total].append(file)

@@ -28,7 +28,7 @@ from spark_jobs.raw_parsing.arrow_json import read_arrays, read_objects, select_
 from spark_jobs.raw_parsing.event_rules import find_event_faults
 from spark_jobs.raw_parsing.left_texts import find_body_fault, read_body, read_line
 from spark_jobs.raw_parsing.metric_values import find_usable_rows
-from spark_jobs.raw_parsing.raw_contents import FileChunks, FileToRead, RawContents, show_error
+from spark_jobs.raw_parsing.raw_contents import FileChunks, FileRequest, RawContents, show_error
 from spark_jobs.raw_parsing.reply_schema import REPLY
 from spark_jobs.raw_parsing.sample_columns import SAMPLE, read_samples
 
@@ -99,7 +99,7 @@ def read_schema() -> pa.Schema:
 class _Reading:
     """What has been read of a file: how many of its lines are rows, why no more are, and whether the rest is left."""
 
-    file: FileToRead
+    file: FileRequest
     lines: int = 0
     fault: dict[str, str] | None = None
     is_left: bool = False
@@ -144,7 +144,7 @@ def _read_together(files: Iterator[FileChunks], schema: pa.Schema, limits: Reply
     yield _batch(made | _place([one.file for one in every], np.arange(len(every)), schema), schema)
 
 
-def _bounds_of(file: FileToRead) -> Bounds:
+def _bounds_of(file: FileRequest) -> Bounds:
     return file.since_ms, file.until_ms
 
 
@@ -176,7 +176,7 @@ def _read_pieces(pieces: list[_Piece], schema: pa.Schema, limits: ReplyLimits) -
     yield batch
 
 
-def _place(files: Sequence[FileToRead], own: Ints, schema: pa.Schema) -> dict[str, pa.Array]:
+def _place(files: Sequence[FileRequest], own: Ints, schema: pa.Schema) -> dict[str, pa.Array]:
     """Return the columns that say from which of some files each row comes, ``own`` its number, shape (rows,)."""
     values = {
         "cluster_dir": [file.cluster for file in files],

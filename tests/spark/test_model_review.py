@@ -24,7 +24,7 @@ from models.recovery.recovery_model import UNTRAINED
 from models.training.gate import Gate, Verdict
 from models.training.job_gate import JobVerdict, ModelChoice, apply_orders
 from models.training.model_review import PINNED_TAG, REJECTED_TAG
-from spark_jobs.model_acts import ActRefusedError, ModelReview
+from spark_jobs.model_acts import ModelReview, ReviewRefusedError
 from spark_jobs.model_store import ModelStore
 from spark_jobs.train.stage import promote, read_registry
 from spark_jobs.train.train_fleet import ModelPins, choose_models
@@ -127,7 +127,7 @@ def test_a_pin_survives_three_nights_and_nothing_else_is_done_meanwhile(deployme
     deployment.acts.pin("1")
     assert {why.partition(":")[0] for why in three_nights(deployment)} == {"version 1 is pinned"}
     assert deployment.champion == "night-0"
-    with pytest.raises(ActRefusedError, match="version 1 is pinned; lift that first"):
+    with pytest.raises(ReviewRefusedError, match="version 1 is pinned; lift that first"):
         deployment.acts.approve("3")
     deployment.acts.lift("1")
     deployment.acts.approve("3")
@@ -224,13 +224,13 @@ def test_what_cannot_be_followed_is_said_in_a_sentence_and_changes_nothing(deplo
         (lambda: deployment.acts.reject("3", [("eu", "nobody")]), "version 3 has no models of eu/nobody"),
         (lambda: deployment.acts.roll_back("3"), "version 3 is not older than the champion"),
     ):
-        with pytest.raises(ActRefusedError, match=said):
+        with pytest.raises(ReviewRefusedError, match=said):
             wrong()
 
 
 def test_the_only_champion_is_not_rejected_into_nothing(deployment: Deployment) -> None:
     deployment.acts.roll_back()
-    with pytest.raises(ActRefusedError, match="no version before 1 was champion"):
+    with pytest.raises(ReviewRefusedError, match="no version before 1 was champion"):
         deployment.acts.reject("1")
     assert deployment.champion == "night-0"
 

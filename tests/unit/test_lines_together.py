@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from spark_jobs.raw_parsing import typed_lines
-from spark_jobs.raw_parsing.raw_contents import FileToRead
+from spark_jobs.raw_parsing.raw_contents import FileRequest
 from spark_jobs.raw_parsing.typed_lines import READ_COLUMNS, ReplyLimits
 from tests.unit.test_typed_lines import TYPES
 
@@ -33,12 +33,12 @@ def content(number: int) -> bytes:
     return gzip.compress(odd + "\n".join(lines).encode())
 
 
-def a_file(number: int, since_ms: int | None = None) -> FileToRead:
+def a_file(number: int, since_ms: int | None = None) -> FileRequest:
     name = f"cluster=c/date=2026-11-20/hour=09/{number}.jsonl.gz"
-    return FileToRead(name, "c", HOUR, since_ms, None, None, "", 0)
+    return FileRequest(name, "c", HOUR, since_ms, None, None, "", 0)
 
 
-def read(*files: tuple[FileToRead, bytes]) -> list[dict[str, object]]:
+def read(*files: tuple[FileRequest, bytes]) -> list[dict[str, object]]:
     def chunks(text: bytes) -> Iterator[bytes]:
         yield text
 

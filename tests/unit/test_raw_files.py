@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from include.raw_files import LocalFiles, RawFile, walk
-from spark_jobs.raw_parsing.raw_contents import FileToRead, share_out
+from spark_jobs.raw_parsing.raw_contents import FileRequest, share_out
 
 START = datetime(2026, 11, 20, 10, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -109,11 +109,11 @@ def test_a_folder_that_may_not_be_listed_is_named(tmp_path):
 
 
 def test_files_are_shared_out_by_size_in_the_order_of_their_hours():
-    files = [FileToRead(f"{n:02}", "c", START + (n // 10) * HOUR, None, None, b"x", "", 1_000_000) for n in range(40)]
+    files = [FileRequest(f"{n:02}", "c", START + (n // 10) * HOUR, None, None, b"x", "", 1_000_000) for n in range(40)]
     slices = share_out(reversed(files), cores=4)
     assert [len(one) for one in slices] == [10, 10, 10, 10]
     assert [file.name for one in slices for file in one] == sorted(file.name for file in files)
-    large = [*files[:3], FileToRead("99", "c", START + 9 * HOUR, None, None, b"x", "", 300 * 2**20)]
+    large = [*files[:3], FileRequest("99", "c", START + 9 * HOUR, None, None, b"x", "", 300 * 2**20)]
     assert [file.name for one in share_out(large, cores=2) for file in one] == ["00", "01", "02", "99"]
     assert len(share_out(files[:1], cores=8)) == 1
     assert share_out([], cores=2) == []
