@@ -42,7 +42,7 @@ class FileSource:
                 continue
             write_bytes(target, path.read_bytes())
             written += 1
-        return Delivery(written, retained, refused)
+        return DeliveredFiles(written, retained, refused)
 
     def _files(self) -> list[Path]:
         return sorted(path for path in self._folder.rglob("*") if path.is_file() and path.name != "README.md")

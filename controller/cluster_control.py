@@ -119,7 +119,7 @@ class ClusterControl:
                 limits = self.limits.read()
                 views = self._add_open(jobs)
                 self._judge.forget(views)
-                formed = self._form_tasks(views, wanted, limits, model_version, is_evaluation=is_evaluation)
+                formed = self._form_tasks(views, desired, limits, model_version, is_evaluation=is_evaluation)
                 names = {f"{self.name}/{job}": remark for job, remark in remarks.items()}
                 tasks = [replace(task, remark=names.get(task.job, "")) for task in formed]
                 if not tasks:

@@ -33,7 +33,7 @@ _LISTED_WHILE_STARTING = 20  # a list that lacks a metric is asked for at so man
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
+class DeliveredFiles:
     """What a source put below the raw root, in numbers: the sum over the polls of months is no larger than one.
 
     Attributes:
@@ -248,7 +248,7 @@ def deliver(poll: Poll, cluster: str, raw_root: Path, now_s: float, *, prefix: s
     now = datetime.fromtimestamp(now_s, UTC)
     path = hour_directory(raw_root, cluster, now) / f"{prefix}{now:%Y%m%dT%H%M%S%f}.jsonl.gz"
     count = write_lines(path, (record.to_line() for record in poll.records))
-    return Delivery(written=1, records=count)
+    return DeliveredFiles(written=1, records=count)
 
 
 def _has_nodes(plan: Reply | None) -> bool:

@@ -333,7 +333,7 @@ def test_an_application_that_is_deployed_anew_with_the_same_id_keeps_its_last_ve
 
 def test_a_job_whose_vertices_are_not_told_for_a_while_keeps_its_windows():
     made = history(*[JOB.metrics(at, taken=1.0 * at) for at in (0, 30)])
-    initialises = JOB.record(40, Kind.JOB, {**JOB.body(state="INITIALIZING"), "vertices": []})
+    initialises = JOB.record(40, Endpoint.JOB, {**JOB.body(state="INITIALIZING"), "vertices": []})
     assert [one.rule for one in made.add([initialises])] == [Rule.BAD_GRAPH]
     assert made.forget(0) == []
     assert made.add([JOB.job(50)]) == []

@@ -18,7 +18,7 @@ from include.flink.raw_format import hour_directory, write_lines
 from include.metric_sources.collection import CollectionError, collect_for
 from include.metric_sources.prometheus import client as prometheus_client
 from include.metric_sources.prometheus.client import PrometheusClient
-from include.metric_sources.prometheus.graphs import GraphBook
+from include.metric_sources.prometheus.graphs import GraphRegistry
 from include.metric_sources.prometheus.source import LivePrometheusSource
 from include.settings import Cluster, Paths, Settings
 from include.settings.sources import Prometheus
@@ -215,7 +215,7 @@ def test_a_process_of_months_forgets_the_jobs_that_have_gone():
     with pretended_prometheus(world) as url:
         server = Prometheus(url=url)
         source = LivePrometheusSource(
-            PrometheusClient("c", server), "c", Cluster(prometheus=server), GraphBook(), clock=lambda: now_s[0]
+            PrometheusClient("c", server), "c", Cluster(prometheus=server), GraphRegistry(), clock=lambda: now_s[0]
         )
         for day in range(1, 9):
             world.job_id, now_s[0] = f"{day:032x}", T0 + 86_400.0 * day

@@ -193,7 +193,7 @@ def test_without_measurements_before_or_after_nothing_is_judged_or_kept(log) -> 
 
 
 def test_measurements_of_a_job_that_has_gone_are_forgotten_and_those_of_others_kept(log) -> None:
-    judge = RescaleJudge("live", log, 60.0)
+    judge = RescaleEvaluator("live", log, 60.0)
     log.append(sent())
     judge.judge("orders", view(BEFORE))
     log.append(confirmed())

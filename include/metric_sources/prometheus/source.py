@@ -174,7 +174,7 @@ class LivePrometheusSource(PrometheusSource):
         for hour, own in sorted(by_hour.items()):
             path = hour_directory(raw_root, self._name, hour) / f"{FILE_PREFIX}{now:%Y%m%dT%H%M%S%f}.jsonl.gz"
             write_lines(path, (record.to_line() for record in own))
-        return Delivery(written=len(by_hour), records=len(poll.records))
+        return DeliveredFiles(written=len(by_hour), records=len(poll.records))
 
     def stop(self) -> None:
         """Give up what is under way; for another thread."""
