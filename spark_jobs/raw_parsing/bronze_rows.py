@@ -1,6 +1,8 @@
-"""Which parsed rows reach bronze: those of known vertices, each once."""
+"""Which parsed rows reach bronze, with the faults that only other rows show: those of known vertices, each once."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
@@ -9,7 +11,8 @@ from pyspark.sql import functions as F
 from include.domain.quarantine_rules import Rule
 from include.flink.raw_format import Endpoint
 from include.tables import BRONZE_JOB_EVENTS, BRONZE_METRICS
-from spark_jobs.lake import date_hour_columns
+from include.utc import Interval
+from spark_jobs.lake import date_hour_columns, keep, rows_of
 from spark_jobs.raw_parsing.envelopes import fault
 from spark_jobs.raw_parsing.event_bodies import vertex_ids
 from spark_jobs.raw_parsing.reply_schema import VERTEX_IDS
@@ -55,9 +58,23 @@ def find_unknown(measured: pa.Table, *named: pa.Table) -> list[dict[str, object]
     return [row for row in measured.to_pylist() if tuple(row[name] for name in VERTEX_KEY) not in known]
 
 
-def mark_unknown(rows: DataFrame, unknown: DataFrame) -> DataFrame:
+def mark_rows(rows: DataFrame, unknown: Sequence[Mapping[str, object]], repeated: DataFrame | None) -> DataFrame:
+    """Return all rows with every fault, and ``duplicate``.
+
+    Keys of unknown vertices may be repeated: rows that have a fault are passed over when repetitions are marked.
+
+    Args:
+        rows: about lines.
+        unknown: vertices from :func:`find_unknown`.
+        repeated: hashes of keys, from :func:`find_repeated_keys`; None without any.
+    """
+    return _mark_duplicates(_mark_unknown(rows, unknown), repeated)
+
+
+def _mark_unknown(rows: DataFrame, unknown: Sequence[Mapping[str, object]]) -> DataFrame:
     """Give metrics of some vertices the fault ``unknown_vertex``; faults found before stay."""
-    flagged = rows.join(F.broadcast(unknown.withColumn("is_unknown", F.lit(True))), list(VERTEX_KEY), "left")
+    named = rows_of(rows.sparkSession, dict.fromkeys(VERTEX_KEY, "STRING"), unknown)
+    flagged = rows.join(F.broadcast(named.withColumn("is_unknown", F.lit(True))), list(VERTEX_KEY), "left")
     is_metrics = F.col("fault").isNull() & (F.col("kind") == Endpoint.VERTEX_METRICS)
     detail = F.concat_ws(" ", F.lit("job"), "job_id", F.lit("vertex"), "vertex_id")
     marked = F.when(is_metrics & F.col("is_unknown"), fault(Rule.UNKNOWN_VERTEX, detail).cast(FAULT))
@@ -70,7 +87,11 @@ def find_repeated_keys(rows: DataFrame) -> DataFrame:
     return good.agg(F.count(F.lit(1)).alias("n")).where("n > 1").select("key_hash")
 
 
-def mark_repeated(rows: DataFrame, repeated: DataFrame) -> DataFrame:
+def _mark_duplicates(rows: DataFrame, repeated: DataFrame | None) -> DataFrame:
+    return rows.withColumn("duplicate", F.lit(False)) if repeated is None else keep(_mark_repeated(rows, repeated))
+
+
+def _mark_repeated(rows: DataFrame, repeated: DataFrame) -> DataFrame:
     """Mark every row of a repeated key but the first: ``duplicate``, and a fault when its content differs.
 
     The first is the one of the earliest directory, then file, then content: later deliveries never displace it.
@@ -92,10 +113,13 @@ def mark_repeated(rows: DataFrame, repeated: DataFrame) -> DataFrame:
     return single.unionByName(marked.select(*single.columns)).drop("key_hash", "is_repeated")
 
 
-def select_metrics_rows(rows: DataFrame) -> DataFrame:
-    """Return the rows of bronze.metrics among marked rows, and in ``sample`` what of their metrics is measured."""
-    retained = rows.where(_is_kept() & (F.col("kind") == Endpoint.VERTEX_METRICS))
-    return retained.select(
+def select_metrics(marked: DataFrame, hours: Interval) -> DataFrame:
+    """Return the rows of bronze.metrics among marked rows, and in ``sample`` what of their metrics is measured.
+
+    A file of raw lines is read by one task and holds one hour: the tables' files stay few without a shuffle.
+    """
+    own = marked.where(_is_kept() & (F.col("kind") == Endpoint.VERTEX_METRICS) & _is_observed_in(hours))
+    return own.select(
         F.col("cluster_dir").alias("cluster"),
         "job_id",
         "vertex_id",
@@ -107,9 +131,13 @@ def select_metrics_rows(rows: DataFrame) -> DataFrame:
     ).select(*BRONZE_METRICS.columns, "sample")
 
 
-def select_event_rows(rows: DataFrame) -> DataFrame:
-    """Return the rows of bronze.job_events among marked rows, and in ``event`` what is read of their bodies already."""
-    retained = rows.where(_is_kept() & (F.col("kind") != Endpoint.VERTEX_METRICS))
+def select_events(rows: DataFrame, repeated: DataFrame | None, hours: Interval) -> DataFrame:
+    """Return the rows of bronze.job_events, and in ``event`` what is read of their bodies already.
+
+    Which vertices are known matters to metrics alone.
+    """
+    events = rows.where((F.col("kind") != Endpoint.VERTEX_METRICS) & _is_observed_in(hours))
+    retained = _mark_duplicates(events, repeated).where(_is_kept())
     return retained.select(
         F.col("cluster_dir").alias("cluster"),
         "kind",
@@ -120,6 +148,16 @@ def select_event_rows(rows: DataFrame) -> DataFrame:
         *date_hour_columns("observed_at"),
         "event",
     ).select(*BRONZE_JOB_EVENTS.columns, "event")
+
+
+def select_own_rows(marked: DataFrame, interval: Interval) -> DataFrame:
+    """Return the rows of the interval's own directories: the others are another run's to judge."""
+    hour = F.col("dir_hour")
+    return marked.where((hour >= F.lit(interval.start)) & (hour < F.lit(interval.end)))
+
+
+def _is_observed_in(hours: Interval) -> Column:
+    return (F.col("observed_at") >= F.lit(hours.start)) & (F.col("observed_at") < F.lit(hours.end))
 
 
 def _is_kept() -> Column:
