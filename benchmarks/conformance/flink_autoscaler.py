@@ -13,7 +13,7 @@ from benchmarks.conformance.flink_inputs import ANY_PARALLELISM, demand_of, hist
 from lab.policies.flink_autoscaler.alignment import ParallelismLimits, align, is_aligned
 from lab.policies.flink_autoscaler.autoscaler_memory import AutoscalerMemory, DelayedScaleDown, Scaling
 from lab.policies.flink_autoscaler.config import AutoscalerConfig
-from lab.policies.flink_autoscaler.evaluate_vertices import Evaluation, evaluate_vertices
+from lab.policies.flink_autoscaler.evaluate import Evaluation, evaluate_vertices
 from lab.policies.flink_autoscaler.gates import Resources
 from lab.policies.flink_autoscaler.job_scaling import decide
 from lab.policies.flink_autoscaler.target_capacity import bounds, scaling_coefficient

@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from benchmarks.measurement import Measurement
 from models.arrays import Floats, Ints
 from models.capacity.capacity_samples import pack
-from models.capacity.fit_kernel import fit_kernel
+from models.capacity.fit import fit_kernel
 from models.capacity.gp import predict
 
 OPERATORS = 3000

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from models.arrays import Floats
 from models.capacity.capacity_samples import CapacitySamples
-from models.capacity.fit_kernel import fit_kernel
+from models.capacity.fit import fit_kernel
 from models.capacity.gp import predict
 
 

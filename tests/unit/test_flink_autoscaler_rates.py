@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lab.policies.flink_autoscaler.config import AutoscalerConfig
-from lab.policies.flink_autoscaler.evaluate_vertices import evaluate_vertices
+from lab.policies.flink_autoscaler.evaluate import evaluate_vertices
 from lab.policies.flink_autoscaler.target_capacity import (
     Observation,
     RequiredRates,

@@ -10,7 +10,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from benchmarks.pipeline.training import recent_means
 from lab.policies.tuning.acquisition_functions import distance_to_observed, smallest_sufficient
 from models.capacity.capacity_samples import CapacitySamples, pack
-from models.capacity.fit_kernel import RATIOS, fit_kernel
+from models.capacity.fit import RATIOS, fit_kernel
 from models.capacity.gp import kernel, predict, profile, whiten
 
 GRID = np.arange(1, 65.0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from lab.policies.flink_autoscaler.autoscaler_memory import AutoscalerMemory, DelayedScaleDown, RestartTime, Scaling
 from lab.policies.flink_autoscaler.config import AutoscalerConfig
-from lab.policies.flink_autoscaler.evaluate_vertices import Evaluation, evaluate_vertices
+from lab.policies.flink_autoscaler.evaluate import Evaluation, evaluate_vertices
 from lab.policies.flink_autoscaler.gates import Resources, disabled_reason, exceeds_quota, memory_pressure
 from lab.policies.flink_autoscaler.topology import JobTopology
 from lab.policies.flink_autoscaler.vertex_scaling import VertexChange, VertexState, scale_vertex
