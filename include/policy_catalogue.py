@@ -20,7 +20,7 @@ from include.entry_points import LABORATORY, EntryRegistry
 GROUP = "tidewise.policies"
 
 
-class DecisionTiming(StrEnum):
+class Decides(StrEnum):
     """When a policy decides.
 
     AHEAD: with every plan, for the time until the next one.
@@ -60,7 +60,7 @@ class PolicyEntry:
 
     factory: str
     title: str
-    decides: DecisionTiming = DecisionTiming.REACTS
+    decides: Decides = Decides.REACTS
     observes: bool = True
     reads_models: bool = False
     learns_nightly: bool = False
@@ -81,7 +81,7 @@ BUILT_IN: Mapping[str, PolicyEntry] = {
     "programme": PolicyEntry(
         f"{_TIDEWISE}.programme_policy:Programme",
         "Tidewise: a Markov decision process at every evaluation",
-        DecisionTiming.REPLANS,
+        Decides.REPLANS,
         slot_problem=f"{_TIDEWISE}.programme_policy:price_slots",
         past_learner=f"{_TIDEWISE}.past_law:learn_past_loads",
     ),
@@ -164,4 +164,4 @@ def import_object(path: str) -> Any:
 
 def decides_at_evaluations(name: str) -> bool:
     """Whether a policy reacts: it decides at every evaluation, from what is measured alone."""
-    return entry_of(name).decides is DecisionTiming.REACTS
+    return entry_of(name).decides is Decides.REACTS

@@ -20,7 +20,7 @@ RAW, MODELS, PAGE = "raw.payloads", "mlflow.fleet_bundle", "report.page"
 """What stages read and write besides tables."""
 
 
-class StageArguments(StrEnum):
+class Span(StrEnum):
     """What a run of a stage is about."""
 
     MOMENT = "a moment"
@@ -47,7 +47,7 @@ class StageEntry:
     timeout_s: int
     retries: int = 2
     priority: int = 1
-    span: StageArguments = StageArguments.MOMENT
+    span: Span = Span.MOMENT
 
     @property
     def package(self) -> str:
@@ -77,7 +77,7 @@ BUILT_IN: Mapping[str, StageEntry] = {
         ),
         timeout_s=60 * _MINUTE_S,
         retries=3,
-        span=StageArguments.HOURS,
+        span=Span.HOURS,
     ),
     Stage.TRAIN: StageEntry(
         "spark_jobs.train.stage",

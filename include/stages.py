@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from include.stage_catalogue import StageArguments, StageCatalogueError, stage_of
+from include.stage_catalogue import Span, StageCatalogueError, stage_of
 from include.stage_names import Stage
 from include.utc import Interval, IntervalError, format_utc, parse_utc
 
@@ -91,7 +91,7 @@ def parse_requests(argv: Sequence[str]) -> tuple[StageRequest, ...]:
         result.jobs,
         is_forced=result.force == "yes",
     )
-    stages = [one for one in result.stages if result.past == "no" or stage_of(one).span is StageArguments.HOURS]
+    stages = [one for one in result.stages if result.past == "no" or stage_of(one).span is Span.HOURS]
     return tuple(replace(request, stage=stage) for stage in stages)
 
 

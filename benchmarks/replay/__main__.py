@@ -27,7 +27,7 @@ from benchmarks.replay.scenarios import SCENARIOS, apply_scenario
 from benchmarks.replay.synthetic_loads import SYNTHETIC, read_load
 from cli.arguments import CommandParser, number, require_writable_file, whole_number
 from cli.workers import exit_on_sigterm
-from include.policy_catalogue import DecisionTiming
+from include.policy_catalogue import Decides
 from include.settings import Costs, Planner, Timing
 from include.utc import HOUR_S
 from lab.replay.candidate_policies import list_deciding
@@ -141,7 +141,7 @@ def describe(conditions: Conditions, seeds: int) -> list[str]:
     """Return what is the same for every candidate policy, as lines."""
     cadence, prices, disturbances = conditions.cadence, conditions.prices, conditions.disturbances
     least, most = disturbances.rescale_downtime_s
-    planned, slow = ", ".join(list_deciding(DecisionTiming.AHEAD)), ", ".join(list_deciding(DecisionTiming.WITH_PLANS))
+    planned, slow = ", ".join(list_deciding(Decides.AHEAD)), ", ".join(list_deciding(Decides.WITH_PLANS))
     return [
         f"cost per minute = {prices.slots:g} x slots / maximum slots + {prices.late:g} if late, + {prices.rescale:g} "
         f"per rescale; late: the oldest unprocessed record is older than {prices.lag_target_s:g} s",

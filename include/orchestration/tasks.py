@@ -21,7 +21,7 @@ from include.orchestration.run_window import (
 from include.orchestration.stage_operator import RUNBOOK, StageOperator, report_failure
 from include.orchestration.task_states import remember_failure, remember_success
 from include.orchestration.webhook_notifier import WebhookNotifier
-from include.stage_catalogue import StageArguments, stage_of
+from include.stage_catalogue import Span, stage_of
 from include.stage_names import Stage
 
 OWNER = "tidewise"
@@ -128,11 +128,11 @@ def _arguments(stages: Sequence[str]) -> list[str]:
     """Return what :func:`include.stages.parse_requests` reads, as templates."""
     names = [str(stage) for stage in stages]
     spans = {stage_of(stage).span for stage in stages}
-    if StageArguments.HOURS in spans:
+    if Span.HOURS in spans:
         start = f"{{{{ start_of({_INTERVAL}) }}}}"
         past = [_PAST] if len(spans) > 1 else []
         return [*names, "--as-of", END, "--start", start, "--end", END, _FORCE, *past]
-    if StageArguments.JOB in spans:
+    if Span.JOB in spans:
         return [*names, "--as-of", AS_OF, "--job={{ params.job or '' }}"]
     return [*names, "--as-of", AS_OF]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from include.policy_catalogue import DecisionTiming, PolicyEntry
+from include.policy_catalogue import Decides, PolicyEntry
 
 _P = "lab.policies"
 _CONTTUNE = f"{_P}.conttune.conttune_options:ContTuneOptions"
@@ -17,7 +17,7 @@ def _learning_agent(kind: str, title: str, options: str) -> PolicyEntry:
     return PolicyEntry(
         f"{_P}.mdp_rl.mdp_rl_policy:{kind}",
         title,
-        DecisionTiming.WITH_PLANS,
+        Decides.WITH_PLANS,
         reads_models=True,
         learns_nightly=True,
         parameters=f"{_P}.mdp_rl.mdp_rl_options:{options}",
@@ -27,18 +27,18 @@ def _learning_agent(kind: str, title: str, options: str) -> PolicyEntry:
 PLANNER = PolicyEntry(
     f"{_P}.planner.planner_policy:PlannerPolicy",
     "Tidewise before: schedule by optimisation",
-    DecisionTiming.REPLANS,
+    Decides.REPLANS,
     slot_problem=f"{_P}.planner.planner_policy:price_slots",
 )
 CONTROLLER_ALONE = PolicyEntry(
     f"{_P}.planner.controller_alone:ControllerAlone",
     "Tidewise before: the reactive controller without plans",
-    DecisionTiming.REPLANS,
+    Decides.REPLANS,
 )
 NEED_VECTOR = PolicyEntry(
     f"{_P}.need_vector.need_vector_policy:NeedVector",
     "schedule that covers a forecast quantile",
-    DecisionTiming.AHEAD,
+    Decides.AHEAD,
     observes=False,
     parameters=f"{_P}.need_vector.need_vector_options:NeedVectorOptions",
 )
@@ -88,14 +88,14 @@ RL_DECENTRALISED = _learning_agent("DecentralisedRl", "decentralised RL", "Decen
 PHOEBE = PolicyEntry(
     f"{_P}.phoebe.phoebe_policy:Phoebe",
     "Phoebe",
-    DecisionTiming.AHEAD,
+    Decides.AHEAD,
     needs_profile=True,
     parameters=f"{_P}.phoebe.phoebe_options:PhoebeOptions",
 )
 TWRES = PolicyEntry(
     f"{_P}.phoebe.twres:Twres",
     "TWRES",
-    DecisionTiming.AHEAD,
+    Decides.AHEAD,
     needs_profile=True,
     parameters=f"{_P}.phoebe.phoebe_options:TwresOptions",
 )
@@ -108,7 +108,7 @@ DAEDALUS = PolicyEntry(
 OPTSCALER = PolicyEntry(
     f"{_P}.optscaler.optscaler_policy:OptScaler",
     "OptScaler",
-    DecisionTiming.REPLANS,
+    Decides.REPLANS,
     parameters=f"{_P}.optscaler.optscaler_options:OptScalerOptions",
 )
 FLINK_AUTOSCALER = PolicyEntry(

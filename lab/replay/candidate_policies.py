@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from include.policy_catalogue import REFERENCES, DecisionTiming, catalogue
+from include.policy_catalogue import REFERENCES, Decides, catalogue
 from lab.replay.ablations import ABLATIONS, PLANNER
 from lab.replay.clairvoyant import solve_clairvoyant
 from lab.replay.conditions import Conditions
@@ -49,7 +49,7 @@ def list_names() -> tuple[str, ...]:
     return (PLANNER, *policies, *REFERENCES)
 
 
-def list_deciding(when: DecisionTiming) -> list[str]:
+def list_deciding(when: Decides) -> list[str]:
     """Return the names of the policies that decide so, but for the planner."""
     return sorted(name for name, entry in catalogue().items() if entry.decides is when and name not in _PLANNERS)
 

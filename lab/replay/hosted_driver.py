@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from include.policy_catalogue import DecisionTiming
+from include.policy_catalogue import Decides
 from include.settings import Planner
 from lab.policies.planner.planner_policy import PlannerPolicy
 from lab.replay.tick_snapshot import TickSnapshot
@@ -122,7 +122,7 @@ class HostedDriver:
         Deviation: a policy that reacts with the plans is asked without models and a forecast, too.
         """
         until_s = snapshot.ingested_s
-        if self.hosted.decides is DecisionTiming.WITH_PLANS:
+        if self.hosted.decides is Decides.WITH_PLANS:
             job = snapshot.take(options, options.observed_h, until_s, reads_models=self.hosted.reads_models)
             is_visible = job.up and len(job.observations)
             return build_live_situation(job, reads_models=self.hosted.reads_models) if is_visible else None

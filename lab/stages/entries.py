@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from include import tables
-from include.stage_catalogue import MODELS, SILVER, StageArguments, StageEntry, names_of
+from include.stage_catalogue import MODELS, SILVER, Span, StageEntry, names_of
 
 COMPARISONS, ADVICE_PAGE, COSTS = "mlflow.comparisons", "advice.page", "mlflow.plan_costs"
 _HOUR_S = 3600
@@ -20,7 +20,7 @@ PROFILING = StageEntry(
     names_of(tables.PROFILES, tables.POLICY_MEMORY),
     timeout_s=3 * _HOUR_S,
     retries=1,  # on a real cluster a phase takes hours; a retry begins from the start
-    span=StageArguments.JOB,
+    span=Span.JOB,
 )
 BACKTEST = StageEntry(
     "lab.stages.backtest.stage",

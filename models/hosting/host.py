@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, cast
 
-from include.policy_catalogue import DecisionTiming, entry_of
+from include.policy_catalogue import Decides, entry_of
 from include.utc import HOUR_S
 from models.policies.evaluation.pending_steps import PendingStep, latest_due
 from models.policies.evaluation.reactive_decision import ReactiveDecision
@@ -34,7 +34,7 @@ class HostedPolicy:
     """
 
     name: str
-    decides: DecisionTiming
+    decides: Decides
     reads_models: bool = False
     policy: Policy[Any] | None = None
 
@@ -51,12 +51,12 @@ class HostedPolicy:
     @property
     def reacts(self) -> bool:
         """Whether it decides at the evaluation itself."""
-        return self.decides is DecisionTiming.REACTS
+        return self.decides is Decides.REACTS
 
     @property
     def replans(self) -> bool:
         """Whether it decides anew at the evaluation, from what is measured and what its plan left."""
-        return self.decides is DecisionTiming.REPLANS
+        return self.decides is Decides.REPLANS
 
 
 def host_policy(name: str, parameters: Mapping[str, object]) -> HostedPolicy:

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from include import tables
 from include.lake_table import LakeTable
-from include.policy_catalogue import DecisionTiming, names_where
+from include.policy_catalogue import Decides, names_where
 from include.stage_names import LEARN, PROFILING
 from include.tables import Table
 from spark_jobs.by_job import Job, split_columns
@@ -90,7 +90,7 @@ class JobInputs:
         remembered = memories.result()
         known = [graphs, states, until.result(), remembered]
         jobs = sorted({*graphs, *states, *until.result()})
-        replanning = names_where(options.policies_in_use, decides=DecisionTiming.REPLANS)
+        replanning = names_where(options.policies_in_use, decides=Decides.REPLANS)
         knowing = {job for job, row in remembered.items() if row["memory_policy"] in replanning}
         new = {job for job in jobs if job not in knowing and options.policy_of(*job) in replanning} if looks else set()
         count = self._count_parts()

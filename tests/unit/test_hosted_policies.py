@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from controller.view.job_view import take_snapshot
-from include.policy_catalogue import DecisionTiming
+from include.policy_catalogue import Decides
 from lab.policies.planner.controller_memory import ControllerMemory
 from models.hosting.host import HostedPolicy, HostMemory, Plan, evaluate_hosted, host_policy
 from models.hosting.memories import store
@@ -59,7 +59,7 @@ def test_a_policy_without_memory_has_no_text() -> None:
 
 def test_a_policy_that_reacts_and_is_asked_elsewhere_leaves_the_job_and_its_memory() -> None:
     memory = HostMemory(plan_as_of_s=1.0, policy=7)
-    decision, after = evaluate_hosted(HostedPolicy("x", DecisionTiming.REACTS), memory, NOW_S, snapshot(), None)
+    decision, after = evaluate_hosted(HostedPolicy("x", Decides.REACTS), memory, NOW_S, snapshot(), None)
     assert (decision.wanted, decision.reason) == (None, "nothing was seen of it lately")
     assert after.policy == 7
 
@@ -70,7 +70,7 @@ def test_a_policy_that_reacts_is_not_asked_without_a_window_of_late(is_old: bool
     shown = known.observations
     starts = shown.window_start_s - 3600 * round(known.options.observed_h)
     shown = replace(shown, window_start_s=starts) if is_old else shown.since(NOW_S)
-    hosted = HostedPolicy("x", DecisionTiming.REACTS, policy=unasked)  # type: ignore[arg-type]
+    hosted = HostedPolicy("x", Decides.REACTS, policy=unasked)  # type: ignore[arg-type]
     decision, _ = evaluate_hosted(hosted, HostMemory(), NOW_S, replace(known, observations=shown), None)
     assert (decision.wanted, decision.reason) == (None, "no window of it was seen lately")
 

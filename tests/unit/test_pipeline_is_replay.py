@@ -19,7 +19,7 @@ from planned_pipeline import PlanInputs, Planning
 from simulated_pipeline import CLUSTER, WINDOW_S, Decided, Pipeline, SimulatedJob
 
 from controller.view.plan_rows import PolicyMemory
-from include.policy_catalogue import DecisionTiming, catalogue
+from include.policy_catalogue import Decides, catalogue
 from include.settings import Cluster, Settings, Steps
 from lab.replay.candidate_policies import CandidatePolicy, build_candidates
 from lab.replay.conditions import AT_ONCE, Conditions
@@ -53,13 +53,13 @@ SPEC = JobSpec(
 )
 QUIET = replace(AT_ONCE, rescale_downtime_s=(45.0, 45.0), failures_per_day=0, measurement_noise=0.0, capacity_noise=0.0)
 CONDITIONS = Conditions(disturbances=QUIET)
-AHEAD = {name for name, entry in catalogue().items() if entry.decides is not DecisionTiming.REACTS}
+AHEAD = {name for name, entry in catalogue().items() if entry.decides is not Decides.REACTS}
 OF_EACH_KIND = {
     "conttune_a3", "dhalion", "dragster_saddle", "ds2", "flink_autoscaler", "mdp", "planner", "reactive", "rl",
 }  # fmt: skip
 """The other policies are hosted in the same ways; they are asked in ``make test-long``."""
-REPLANS = {name for name, entry in catalogue().items() if entry.decides is DecisionTiming.REPLANS}
-REACTS = sorted(name for name, entry in catalogue().items() if entry.decides is DecisionTiming.REACTS)
+REPLANS = {name for name, entry in catalogue().items() if entry.decides is Decides.REPLANS}
+REACTS = sorted(name for name, entry in catalogue().items() if entry.decides is Decides.REACTS)
 
 
 def rates() -> np.ndarray:

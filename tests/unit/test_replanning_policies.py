@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from include.policy_catalogue import DecisionTiming
+from include.policy_catalogue import Decides
 from models.hosting.host import HostedPolicy, HostMemory, Plan, evaluate_hosted
 from models.policies.evaluation.reactive_decision import ReactiveDecision
 from models.policies.observations import Observations
@@ -48,7 +48,7 @@ class CountingPolicy:
 
 
 def ask(policy: CountingPolicy | None, memory: HostMemory, plan: Plan | None, job: Any = SNAPSHOT) -> Any:
-    hosted = HostedPolicy("counting", DecisionTiming.REPLANS, policy=policy)  # type: ignore[arg-type]
+    hosted = HostedPolicy("counting", Decides.REPLANS, policy=policy)  # type: ignore[arg-type]
     return evaluate_hosted(hosted, memory, NOW_S, job, plan)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from replayed_line import MONDAY, workload
 
-from include.policy_catalogue import DecisionTiming
+from include.policy_catalogue import Decides
 from lab.replay.candidate_policies import CandidatePolicy, build_candidates, list_deciding, list_names
 from lab.replay.conditions import Conditions, Disturbances, Prices
 from lab.replay.hosted_driver import HostedDriver
@@ -199,4 +199,4 @@ def test_planned_policies_apply_due_steps() -> None:
 def test_unknown_policies_are_refused() -> None:
     with pytest.raises(ValueError, match="no policy is called"):
         build_candidates(["nothing"], workload(0.1), Conditions())
-    assert set(list_names()) >= set(list_deciding(DecisionTiming.AHEAD)) > set()
+    assert set(list_names()) >= set(list_deciding(Decides.AHEAD)) > set()
