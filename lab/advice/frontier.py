@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from fleet.frontier import Point, PolicyCurve
+from fleet.frontier import FrontierPoint, PolicyCurve
 from include.settings.planner import LATE_WEIGHT_FACTOR, RECOVERS, Planner
 from lab.backtest.daily_costs import DailyCosts
 from lab.backtest.stretch import IsolatedDriver
@@ -41,7 +41,9 @@ def form_curves(took: Mapping[Key, DailyCosts | None]) -> tuple[PolicyCurve, ...
     result = []
     for name, title in TITLES.items():
         points = tuple(
-            Point(label, *(round(float(one.mean()), 3) for one in (each.slot_hours, each.late_minutes, each.rescales)))
+            FrontierPoint(
+                label, *(round(float(one.mean()), 3) for one in (each.slot_hours, each.late_minutes, each.rescales))
+            )
             for (policy_name, label), each in took.items()
             if policy_name == name and each is not None
         )

@@ -9,7 +9,7 @@ import numpy as np
 
 from include.utc import DAY_S
 from lab.replay.conditions import Conditions, Prices
-from lab.replay.scores import Ledger
+from lab.replay.scores import WindowCosts
 from models.arrays import Floats, Ints
 
 T = TypeVar("T", float, Floats)
@@ -30,7 +30,7 @@ class DailyCosts:
     cost: Floats
 
     @classmethod
-    def of(cls, ledger: Ledger, rows: slice, bins: slice, conditions: Conditions, slots_max: int) -> DailyCosts:
+    def of(cls, ledger: WindowCosts, rows: slice, bins: slice, conditions: Conditions, slots_max: int) -> DailyCosts:
         """Return what each of the whole days in some bins took."""
         bin_s, prices = conditions.cadence.window_s, conditions.prices
 

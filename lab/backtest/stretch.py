@@ -13,12 +13,12 @@ from lab.backtest.daily_costs import DailyCosts
 from lab.backtest.subject import BIN_S, Subject, build_conditions
 from lab.replay.candidate_policies import CandidatePolicy, asks_in_restarts, build_candidates
 from lab.replay.conditions import Conditions
-from lab.replay.drivers import Driver, looks
-from lab.replay.forecasts import Forecasts
+from lab.replay.drivers import PolicyDriver, looks
+from lab.replay.forecasts import LoadForecast
 from lab.replay.pipeline_state import PipelineState
 from lab.replay.rate_series import interpolate_steps
 from lab.replay.replay_run import CandidateError, ReplayRun
-from lab.replay.scores import Ledger
+from lab.replay.scores import WindowCosts
 from lab.replay.tick_snapshot import TickSnapshot
 from lab.replay.workload import Workload
 from lab.simulation.simulated_replica import build_replica
@@ -38,7 +38,7 @@ class IsolatedDriver:
         error: what it failed with.
     """
 
-    driver: Driver[Any]
+    driver: PolicyDriver[Any]
     error: str | None = None
 
     def first_memory(self) -> Any:
@@ -74,7 +74,7 @@ class StretchRun:
         state: of the pipelines at the end.
     """
 
-    ledger: Ledger
+    ledger: WindowCosts
     rows: Mapping[Hashable, slice]
     errors: Mapping[Hashable, str]
     state: PipelineState
@@ -144,7 +144,7 @@ class Stretch:
         drivers: Mapping[Any, IsolatedDriver | str],
         seeds: Sequence[int],
         *,
-        forecasts: Forecasts | None = None,
+        forecasts: LoadForecast | None = None,
         given_models: Sequence[JobModels] = (),
     ) -> StretchRun:
         """Run drivers side by side; one that fails has an error and the rows of a job that asks for nothing.

@@ -10,12 +10,12 @@ import numpy as np
 from include.domain.graph import JobGraph
 from include.settings import Planner, Settings
 from include.utc import DAY_S
-from lab.replay.conditions import Cadence, Conditions, Disturbances, Prices
+from lab.replay.conditions import Conditions, DecisionSchedule, Disturbances, Prices
 from models.arrays import Floats
 from models.bundle.job_models import JobModels, RecoveryModel
 
 # Coarser steps than the replay of traces, since a fleet is compared; costs of a job's week differ by up to 2%.
-CADENCE = Cadence(step_s=30)
+CADENCE = DecisionSchedule(step_s=30)
 BIN_S = CADENCE.window_s
 DAY_BINS = DAY_S // BIN_S
 HOUR_BINS = 3600 // BIN_S

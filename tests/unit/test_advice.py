@@ -26,7 +26,7 @@ from lab.advice.verdict import Advice, Difference, describe, judge
 from lab.backtest.daily_costs import DailyCosts, weigh
 from lab.backtest.stretch import IsolatedDriver, Stretch
 from lab.backtest.subject import BIN_S, DAY_BINS, HistoryError, Subject
-from lab.replay.conditions import Cadence, Disturbances, Prices
+from lab.replay.conditions import DecisionSchedule, Disturbances, Prices
 from lab.replay.drivers import ScheduleDriver
 from lab.replay.random_draws import RandomDraws
 from lab.stages.advise.fleet import describe_fleet

@@ -14,7 +14,7 @@ from include.settings import Backtest, Settings
 from lab.backtest import stretch
 from lab.backtest.comparison import Result, Spans, compare, recommend
 from lab.backtest.subject import BIN_S, DAY_BINS, HistoryError, Subject
-from lab.replay.forecasts import Forecasts
+from lab.replay.forecasts import LoadForecast
 from lab.replay.rate_series import fill_gaps, interpolate_steps
 from lab.replay.scores import Score
 from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel

@@ -21,7 +21,7 @@ from lab.stages.inputs.what_ran import Followed, build_history, follow_jobs
 from models.bundle.fleet_bundle import BundleError, FleetBundle
 from spark_jobs.lake import Lake
 from spark_jobs.newest_rows import JOB
-from spark_jobs.source_inputs.source_windows import HistoryFrame
+from spark_jobs.source_inputs.source_windows import HistoryBins
 
 MOST_TASKS = 400
 """Jobs differ in how long they take: a task for each of them as far as there are not too many."""
@@ -47,7 +47,7 @@ class JobTask:
 
     settings: Settings
     bundle: Broadcast[FleetBundle]
-    frame: HistoryFrame
+    frame: HistoryBins
     followed: Followed
 
     def read_subject(self, state: Mapping[Any, Any]) -> Subject:

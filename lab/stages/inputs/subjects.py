@@ -51,7 +51,7 @@ def subjects(lake: Lake, frame: HistoryBins, as_of: datetime) -> DataFrame:
     return read_graphs(lake, as_of).join(sources, JOB, "right").select(*JOB, "operators", "sources")
 
 
-def build_subject(settings: Settings, bundle: FleetBundle, frame: HistoryFrame, state: Mapping[Any, Any]) -> Subject:
+def build_subject(settings: Settings, bundle: FleetBundle, frame: HistoryBins, state: Mapping[Any, Any]) -> Subject:
     """Return the job with its history from the first bin in which all of its sources are known to the last measured.
 
     Args:
