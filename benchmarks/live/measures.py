@@ -11,6 +11,8 @@ from benchmarks.live.load_window import Trace, integrate
 
 WORKED_OFF_S = 10.0
 """A backlog of less than so many seconds of the load is none."""
+STAYS_S = 25.0
+"""More than two fetches of metrics, which come every ten seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,19 +150,28 @@ def measure(readings: Sequence[Reading], span: RunSpan, prices: Prices) -> Measu
         rescales=rescales,
         down_s=sum(passed_s for one, passed_s in steps if not one.is_up),
         peak_backlog=peak.backlog,
-        worked_off_s=_find_worked_off(inside, trace, peak.at_s, has_begun=True),
-        recovery_s=None if lost_at_s is None else _find_worked_off(inside, trace, lost_at_s, has_begun=False),
+        worked_off_s=find_worked_off(inside, trace, peak.at_s, has_begun=True),
+        recovery_s=None if lost_at_s is None else find_worked_off(inside, trace, lost_at_s, has_begun=False),
         cost=sum(shares),
     )
 
 
-def _find_worked_off(moments: Sequence[Moment], trace: Trace, from_s: float, *, has_begun: bool) -> float | None:
-    """Return seconds from a time until a backlog was worked off, for which it need not have begun; None: never."""
+def find_worked_off(moments: Sequence[Moment], trace: Trace, from_s: float, *, has_begun: bool) -> float | None:
+    """Return seconds from a time until a backlog was worked off, for which it need not have begun; None: never.
+
+    A job that has just started shows no backlog before its first metrics are fetched: what is worked off stays so.
+    """
+    since_s: float | None = None
     for one in moments:
         if one.at_s < from_s:
             continue
         limit = integrate(trace, max(0.0, one.at_s - WORKED_OFF_S), one.at_s)
-        has_begun = has_begun or not one.is_up or one.backlog > limit
-        if has_begun and one.is_up and one.backlog <= limit:
-            return one.at_s - from_s
+        is_behind = not one.is_up or one.backlog > limit
+        has_begun = has_begun or is_behind
+        if is_behind or not has_begun:
+            since_s = None
+        elif since_s is None:
+            since_s = one.at_s
+        elif one.at_s - since_s >= STAYS_S:
+            return since_s - from_s
     return None

@@ -101,7 +101,8 @@ def build_driver(
 
     Args:
         name: of the candidate; it is known.
-        parameters: of the policy; those that are missing keep their defaults.
+        parameters: of the policy; those that are missing keep their defaults. A name with a dot is one of the settings
+            of planning, as ``costs.late_weight``.
         workload: of the run.
         conditions: of the run.
         change: what replaces a policy of the registry by another; the planner is left as it is.
@@ -116,8 +117,9 @@ def build_driver(
         times_s, parallelism = _compute_schedule(name, workload, conditions)
         ahead_s = conditions.cadence.round_to_ticks(conditions.disturbances.mean_wait_s)
         return ScheduleDriver(times_s, workload.spec.graph().names, parallelism, ahead_s)
-    made = policy(name, parameters or None)
-    return HostedDriver.of(name, change(made) if change else made)
+    settings = {key: value for key, value in parameters.items() if "." in key}
+    made = policy(name, {key: value for key, value in parameters.items() if key not in settings} or None)
+    return HostedDriver.of(name, change(made) if change else made, settings)
 
 
 def _compute_schedule(name: str, workload: Workload, conditions: Conditions) -> tuple[Ints, Ints]:

@@ -71,10 +71,17 @@ def test_the_lead_before_the_span_does_not_count():
 
 
 def test_recovery_ends_when_the_backlog_after_the_loss_is_less_than_ten_seconds_of_load():
-    readings = [up(0.0), up(10.0), down(11.0), down(40.0), up(41.0, pending=3100.0), up(60.0, pending=900.0)]
-    measures = measure(readings, span(60.0, lost_at_s=10.0), PRICES)
+    readings = [up(0.0), up(10.0), down(11.0), down(40.0), up(41.0, pending=3100.0), up(60.0, pending=900.0), up(90.0)]
+    measures = measure(readings, span(90.0, lost_at_s=10.0), PRICES)
     assert measures.recovery_s == 50.0
     assert measures.worked_off_s == 60.0 - 41.0
+
+
+def test_a_job_that_has_just_restarted_and_shows_no_backlog_yet_has_not_recovered():
+    restarted = [up(0.0), up(10.0), down(11.0), down(40.0), up(41.0), up(50.0, pending=20.0)]
+    readings = [*restarted, up(51.0, pending=4000.0), up(200.0, pending=300.0), up(230.0), up(300.0)]
+    measures = measure(readings, span(300.0, lost_at_s=10.0), PRICES)
+    assert measures.recovery_s == 190.0
 
 
 def test_a_backlog_that_is_still_there_at_the_end_is_not_worked_off():

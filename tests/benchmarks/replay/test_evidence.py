@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,14 +19,17 @@ from benchmarks.replay.evidence.fingerprints import (
     refresh_fingerprints,
 )
 from benchmarks.replay.evidence.frontier_curves import build_equal_lateness, interpolate_slot_hours
+from benchmarks.replay.evidence.frontier_forms import LATE_FACTORS, list_frontier
 from benchmarks.replay.evidence.load_classes import measure_load
 from benchmarks.replay.evidence.publish import FIGURE, PAGE, format_pages, read_classes
 from benchmarks.replay.evidence.published_costs import StaleRowsError, read_published, select_study
-from benchmarks.replay.evidence.studies import Study, Unit, list_forms, read_studies
+from benchmarks.replay.evidence.studies import JOB, Study, Unit, list_forms, read_studies
 from benchmarks.replay.evidence.study_tables import build_readme_table, build_segments
+from benchmarks.replay.evidence.unit_case import build_case
 from benchmarks.replay.evidence.unit_rows import join_units, place_file, read_rows, run_unit
-from benchmarks.replay.replay_candidates import check_names
-from benchmarks.replay.replay_cases import Row
+from benchmarks.replay.replay_candidates import build_candidates, check_names
+from benchmarks.replay.replay_cases import Row, replay_case
+from benchmarks.replay.replay_jobs import read_job
 from benchmarks.replay.split import TRACES, Piece, read_piece, read_split
 from benchmarks.replay.synthetic_loads import draw_load
 from fleet.frontier import FrontierPoint
@@ -99,6 +103,17 @@ def test_every_policy_and_load_of_the_studies_is_known() -> None:
     assert studies["test"].traces == read_split("test").traces
     assert set(read_forms()) <= set(studies["test"].policies)
     assert set(read_classes()) == {trace for study in studies.values() for trace in study.traces}
+
+
+def test_every_point_of_the_frontier_decides_with_its_own_weight() -> None:
+    names = tuple(list_frontier())
+    unit = Unit(*SITUATIONS[0], JOB, 1.0, (0,), names[0])
+    case = build_case(unit, list_forms())
+    workload = read_job(JOB).build_workload(case.trace, case.conditions.cadence.step_s)
+    assert [one.name for one in build_candidates(names, workload, case.conditions, case.forms)] == list(names)
+    cheap, prompt = (f"programme@late x{factor:g}" for factor in (LATE_FACTORS[0], LATE_FACTORS[-1]))
+    slots = replay_case(replace(case, policies=(cheap, prompt))).slots
+    assert slots[prompt].sum() > slots[cheap].sum()
 
 
 def test_a_unit_that_has_run_is_not_run_again_unless_its_decisions_or_seeds_changed(tmp_path: Path) -> None:
