@@ -51,7 +51,7 @@ class BlackoutPeriod:
         whichever is longer. One that begins in an hour that comes twice begins twice; one that begins in an hour that
         is left out begins as soon as the clocks have been set.
 
-        >>> working_hours = Blackout("0 8 * * 1-5", duration_s=10 * 3600)
+        >>> working_hours = BlackoutPeriod("0 8 * * 1-5", duration_s=10 * 3600)
         >>> [working_hours.covers(datetime(2026, 11, day, 17, tzinfo=UTC)) for day in (20, 21)]
         [True, False]
         """

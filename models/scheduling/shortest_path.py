@@ -66,7 +66,7 @@ def find_shortest_paths(bin_cost: Floats, switch: Floats, start: Ints) -> Shorte
         start: (J,) candidate before the first bin.
 
     >>> bins = np.array([[[1.0, 3.0], [6.0, 3.0], [6.0, 3.0], [1.0, 3.0]]])
-    >>> found = solve(bins, np.full((1, 4, 2), 0.5), np.zeros(1, np.int64))
+    >>> found = find_shortest_paths(bins, np.full((1, 4, 2), 0.5), np.zeros(1, np.int64))
     >>> found.choice.tolist(), found.cost.tolist()
     ([[0, 1, 1, 0]], [9.0])
     """

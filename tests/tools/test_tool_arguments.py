@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from command_complaints import read_complaint
 
-from tools import mutate, worked_example
+from tools import mutate_rules, worked_example
 
 CASES = [
-    (mutate, ["--sample", "-1"], "a whole number of 0 or more, not '-1'"),
-    (mutate, ["--minutes", "0"], "a number above 0 and up to 10080, not '0'"),
+    (mutate_rules, ["--every", "0"], "not '0'"),
+    (mutate_rules, ["--least", "2"], "not '2'"),
     (worked_example, ["--out", "no/such/folder"], "a folder that is there, not 'no/such/folder'"),
 ]
 

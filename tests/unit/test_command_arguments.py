@@ -23,7 +23,11 @@ CASES = [
     (run, ["--days", "0"], "a whole number from 1 to 366, not '0'"),
     (run, ["--days", "99999999"], "a whole number from 1 to 366, not '99999999'"),
     (run, ["--days", "a few"], "a whole number from 1 to 366, not 'a few'"),
-    (run, ["--as-of", "nonsense"], f"{MOMENT} (ISO 8601, years 2000 to 2199), not 'nonsense'"),
+    (
+        run,
+        ["--as-of", "nonsense"],
+        f"{MOMENT} (ISO 8601, years 2000 to 2199), or 03:00 (0:00 to 23:59) for the last one, not 'nonsense'",
+    ),
     (run, ["--as-of", "9999-12-31T23:30:00-12:00"], MOMENT),
     (run, ["--apply-mode", "now"], "choose from"),
     (run, ["--fast"], "unrecognized arguments: --fast"),
