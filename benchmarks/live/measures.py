@@ -150,13 +150,13 @@ def measure(readings: Sequence[Reading], span: RunSpan, prices: Prices) -> Measu
         rescales=rescales,
         down_s=sum(passed_s for one, passed_s in steps if not one.is_up),
         peak_backlog=peak.backlog,
-        worked_off_s=find_worked_off(inside, trace, peak.at_s, has_begun=True),
-        recovery_s=None if lost_at_s is None else find_worked_off(inside, trace, lost_at_s, has_begun=False),
+        worked_off_s=_find_worked_off(inside, trace, peak.at_s, has_begun=True),
+        recovery_s=None if lost_at_s is None else _find_worked_off(inside, trace, lost_at_s, has_begun=False),
         cost=sum(shares),
     )
 
 
-def find_worked_off(moments: Sequence[Moment], trace: Trace, from_s: float, *, has_begun: bool) -> float | None:
+def _find_worked_off(moments: Sequence[Moment], trace: Trace, from_s: float, *, has_begun: bool) -> float | None:
     """Return seconds from a time until a backlog was worked off, for which it need not have begun; None: never.
 
     A job that has just started shows no backlog before its first metrics are fetched: what is worked off stays so.

@@ -69,7 +69,8 @@ class History:
 
     def measure_day(self, first_s: int, days: int) -> MeasuredDay:
         """Return a day in the mean of some days."""
-        span, known = self.find_bins(first_s, days), self.measured[self.find_bins(first_s, days)]
+        span = self.find_bins(first_s, days)
+        known = self.measured[span]
         measured_days = float(known.sum()) / DAY_BINS or float("nan")
         return MeasuredDay(
             slot_hours=float(self.slots[span][known].sum()) * BIN_S / 3600.0 / measured_days,
