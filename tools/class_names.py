@@ -8,7 +8,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from cli.arguments import CommandParser
+from cli.arguments import CommandParser, whole_number
 from include.settings import PROJECT
 from tools.entry_points import PRODUCT, read_sources
 from tools.markdown import format_table
@@ -33,15 +33,15 @@ def format_shared(classes: Mapping[str, Sequence[tuple[str, str]]]) -> str:
 
 def format_drawn(classes: Mapping[str, Sequence[tuple[str, str]]], count: int, seed: int) -> str:
     """Return a table of names drawn at random, without replacement: the same for the same names and seed."""
-    names = random.Random(seed).sample(list(classes), count)
+    names = random.Random(seed).sample(list(classes), min(count, len(classes)))
     return format_table((f"seed {seed}", "file", "what"), ((name, *classes[name][0]) for name in names))
 
 
 def main(argv: Sequence[str]) -> int:
     """Print what is asked for of the product's classes."""
     parser = CommandParser(prog="class_names", description=__doc__)
-    parser.add_argument("--draw", type=int, default=0, metavar="N", help="how many names to draw")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--draw", type=whole_number(0), default=0, metavar="N", help="how many names to draw")
+    parser.add_argument("--seed", type=whole_number(0), default=1)
     arguments = parser.parse_args(argv)
     classes = list_classes(read_sources(PROJECT, PRODUCT))
     print(format_drawn(classes, arguments.draw, arguments.seed) if arguments.draw else format_shared(classes))
