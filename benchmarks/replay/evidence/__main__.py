@@ -1,9 +1,9 @@
 """``python -m benchmarks.replay.evidence``: every published table of the replay, made by one command.
 
 It says how many CPU hours are left, replays what has not run with today's decisions, each policy on each load by itself
-(stop it at any time, it goes on where it was), and writes ``published/costs.csv`` and the tables and the figure of
-README.md and docs/replay.md from it.  ``--publish`` writes them from what has run; a policy that has not run on every
-load of a study is left out of its tables.  The traces that are not shipped come from
+(stop it at any time, it goes on where it was; what is published counts as run), and writes ``published/costs.csv`` and
+the tables and the figure of README.md and docs/replay.md from it.  ``--publish`` writes them from what has run; a
+policy that has not run on every load of a study is left out of its tables.  The traces that are not shipped come from
 ``python -m benchmarks.replay.unseen``.
 """
 
@@ -16,12 +16,14 @@ from pathlib import Path
 
 from rich.console import Console
 
+from benchmarks.replay.cost_rows import read_costs
 from benchmarks.replay.cpu_estimate import estimate_cpu_s
 from benchmarks.replay.evidence.fingerprints import read_fingerprints, refresh_fingerprints, write_fingerprints
 from benchmarks.replay.evidence.frontier_forms import split_point
 from benchmarks.replay.evidence.publish import publish
+from benchmarks.replay.evidence.published_costs import COSTS
 from benchmarks.replay.evidence.studies import Study, Unit, read_studies
-from benchmarks.replay.evidence.unit_rows import compute_fingerprints, join_units, read_rows, run_units
+from benchmarks.replay.evidence.unit_rows import compute_fingerprints, join_units, read_rows, restore_units, run_units
 from benchmarks.replay.split import UNSEEN
 from cli.arguments import CommandParser, whole_number
 from cli.workers import exit_on_sigterm
@@ -43,6 +45,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     console, chosen = Console(), [studies[name] for name in options.study or studies]
     exit_on_sigterm()
+    every_unit = join_units([unit for study in studies.values() for unit in study.list_units()])
+    restored = restore_units(every_unit, read_costs([COSTS]), options.out, read_fingerprints())
+    console.print(f"{restored} runs taken from {COSTS.name}", highlight=False)
     if not options.publish:
         units = list_units(chosen, options.policy)
         policies = list(dict.fromkeys(unit.policy for unit in units))

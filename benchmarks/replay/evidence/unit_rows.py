@@ -28,8 +28,36 @@ def read_rows(unit: Unit, out: Path, fingerprint: str) -> list[Row] | None:
     if not path.is_file():
         return None
     rows = [row for row in json.loads(path.read_text(encoding="utf-8")) if row["seed"] in unit.seeds]
-    whole = {row["seed"] for row in rows} == set(unit.seeds)
-    return rows if whole and all(row["fingerprint"] == fingerprint for row in rows) else None
+    return rows if is_whole(unit, rows, fingerprint) else None
+
+
+def restore_units(units: Sequence[Unit], published: Sequence[Row], out: Path, fingerprints: Mapping[str, str]) -> int:
+    """Write the rows of units that are published with today's decisions and are not in the folder; return how many.
+
+    So a run goes on elsewhere than where the last one was.
+
+    Args:
+        units: of the studies.
+        published: rows of the file of costs.
+        out: folder of the rows of the units.
+        fingerprints: of today, by policy.
+    """
+    by_unit: dict[tuple[object, ...], list[Row]] = {}
+    for row in published:
+        by_unit.setdefault((row["trace"], row["job"], row["policy"]), []).append(row)
+    restored = 0
+    for unit in units:
+        known, rows = fingerprints.get(unit.policy, ""), by_unit.get((unit.load, unit.job, unit.policy), [])
+        if not is_whole(unit, rows, known) or read_rows(unit, out, known) is not None:
+            continue
+        _write_rows(unit, rows, out)
+        restored += 1
+    return restored
+
+
+def is_whole(unit: Unit, rows: Sequence[Row], fingerprint: str) -> bool:
+    """Return whether rows are of all seeds of a unit, and of a policy with this fingerprint."""
+    return {row["seed"] for row in rows} >= set(unit.seeds) and all(row["fingerprint"] == fingerprint for row in rows)
 
 
 def run_unit(unit: Unit, out: Path, fingerprint: str, unseen: Path) -> int:
@@ -39,13 +67,17 @@ def run_unit(unit: Unit, out: Path, fingerprint: str, unseen: Path) -> int:
         TraceError: the trace is in no folder.
         CandidateError: the policy failed.
     """
-    path = place_file(unit, out)
     rows: list[Row] = [
         {**row, "fingerprint": fingerprint} for row in replay_case(build_case(unit, list_forms(), unseen)).rows
     ]
+    _write_rows(unit, rows, out)
+    return len(rows)
+
+
+def _write_rows(unit: Unit, rows: Sequence[Row], out: Path) -> None:
+    path = place_file(unit, out)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, json.dumps(rows, indent=1, allow_nan=False))
-    return len(rows)
 
 
 def run_units(

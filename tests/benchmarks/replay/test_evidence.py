@@ -22,11 +22,11 @@ from benchmarks.replay.evidence.frontier_curves import build_equal_lateness, int
 from benchmarks.replay.evidence.frontier_forms import LATE_FACTORS, list_frontier
 from benchmarks.replay.evidence.load_classes import measure_load
 from benchmarks.replay.evidence.publish import FIGURE, PAGE, format_pages, read_classes
-from benchmarks.replay.evidence.published_costs import StaleRowsError, read_published, select_study
+from benchmarks.replay.evidence.published_costs import COSTS, StaleRowsError, read_published, select_study
 from benchmarks.replay.evidence.studies import JOB, Study, Unit, list_forms, read_studies
 from benchmarks.replay.evidence.study_tables import build_readme_table, build_segments
 from benchmarks.replay.evidence.unit_case import build_case
-from benchmarks.replay.evidence.unit_rows import join_units, place_file, read_rows, run_unit
+from benchmarks.replay.evidence.unit_rows import join_units, place_file, read_rows, restore_units, run_unit
 from benchmarks.replay.replay_candidates import build_candidates, check_names
 from benchmarks.replay.replay_cases import Row, replay_case
 from benchmarks.replay.replay_jobs import read_job
@@ -123,6 +123,19 @@ def test_a_unit_that_has_run_is_not_run_again_unless_its_decisions_or_seeds_chan
     assert read_rows(unit, tmp_path, "f")
     assert read_rows(unit, tmp_path, "g") is None
     assert read_rows(Unit("dsp_taxi_5min", "", "wordcount", 1.0, (0, 1), "static_max"), tmp_path, "f") is None
+
+
+def test_what_is_published_with_todays_decisions_has_run_and_makes_the_same_file(tmp_path: Path) -> None:
+    published, known = read_published(read_fingerprints()), read_fingerprints()
+    units = join_units([unit for study in read_studies().values() for unit in study.list_units()])
+    assert restore_units(units, published, tmp_path, {**known, "programme": "another"}) > 0
+    assert restore_units(units, published, tmp_path, known) > 0, "of the default, whose decisions are these"
+    assert restore_units(units, published, tmp_path, known) == 0, "a second time nothing is missing"
+    rows: list[Row] = []
+    for unit in sorted(units, key=str):
+        rows += read_rows(unit, tmp_path, known.get(unit.policy, "")) or []
+    write_costs(rows, tmp_path / "costs.csv")
+    assert (tmp_path / "costs.csv").read_bytes() == COSTS.read_bytes()
 
 
 def test_units_of_several_studies_run_once_with_the_seeds_of_all() -> None:
