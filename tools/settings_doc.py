@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, replace
@@ -17,46 +18,38 @@ from pydantic.fields import FieldInfo
 from include.policy_catalogue import PolicyEntry, catalogue
 from include.policy_parameters import parameters_class
 from include.settings import PROJECT, Settings
-from include.settings.refusals import MOVED, model_in
-from include.settings.retired import list_constants, write_constant
+from include.settings.refusals import model_in
+from include.settings.retired import write_constant
 from include.settings.section import Section
+from tools.markdown import format_table
 
 PAGE, LAB_PAGE = PROJECT / "docs" / "settings.md", PROJECT / "lab" / "settings.md"
 _HEAD = """# Settings
 
 <!-- Made by `make docs` from `include/settings`; edit that. -->
 
-Every key has a default, unless its table says `required`. `tidewise.toml` in the working directory, or the file that
-`TIDEWISE_SETTINGS` names, overrides it, and a variable overrides the file: `TIDEWISE__PLANNER__COSTS__LATE_WEIGHT=4` is
-`late_weight` in `[planner.costs]`. Names of clusters and jobs are written exactly, capitals included. What cannot be
-used is refused when the settings are loaded, in one line with the key, the value, why, and what to write.
+`tidewise.toml` in the working directory, or the file that `TIDEWISE_SETTINGS` names, overrides the defaults, and a
+variable overrides the file: `TIDEWISE__PLANNER__COSTS__LATE_WEIGHT=4` is `late_weight` in `[planner.costs]`. Names of
+clusters and jobs are written exactly, capitals included. What cannot be used is refused when the settings are loaded,
+in one line with the key, the value, why, and what to write.
 
-Units stand at the end of a key: `_s` seconds, `_h` hours, `_days` days, `_ms` milliseconds; a share is from 0 to 1.
-`1..8` are the least and the largest value, `>0..8` leaves the least out. A heading with several sections has the keys
-of each. `[profiling]`, `[backtest]` and `[advise]` are on the [laboratory's page](../lab/settings.md).
+Units stand at the end of a key: `_s` seconds, `_h` hours, `_days` days; a share is from 0 to 1. `1..8` are the least
+and the largest value, `>0..8` leaves the least out. A heading with several sections has the keys of each.
+`[profiling]`, `[backtest]` and `[advise]` are on the [laboratory's page](../lab/settings.md).
 """
 _POLICIES = """## Policies
 
-`planner.policy` is the policy of every job that `[planner.policies]` does not name. A section `[policies.<name>]` sets
-a policy's [parameters](../lab/settings.md):
-
-```toml
-[planner.policies]
-"production/checkout" = "conttune_a3"
-
-[policies.conttune_a3]
-alpha = 5
-```
+[Choosing a policy](policies.md#choosing-a-policy) says when each decides. A section `[policies.<name>]` sets a policy's
+[parameters](../lab/settings.md).
 
 A policy of your own is a Python package with an entry point of the group `tidewise.policies`: its name is the policy's,
 its value `module:ENTRY` names a `PolicyEntry` (`include/policy_catalogue.py`). Install it where Airflow and Spark run.
 """
 _RETIRED = """## Keys that went
 
-Settings with one of these keys are refused, a constant's only with another value. `tidewise settings --migrate`
-rewrites a file that has some.
+A key that has moved is refused with the one to write, a key that is a constant now with its value and the reason.
+`tidewise settings --migrate` rewrites a file that has some.
 """
-_MOVED_HEADS, _CONSTANT_HEADS = ("key", "write"), ("constants", "because")
 _LAB_HEAD = """# Settings of the laboratory
 
 <!-- Made by `make docs` from `include/settings` and the policies' parameters; edit those. -->
@@ -71,7 +64,7 @@ LABORATORY = {"profiling", "backtest", "advise"}
 """Sections whose stages are the laboratory's."""
 LEVELS = {"limits": "fleet", "clusters.<name>.limits": "cluster", "limits.jobs.<name>": "job"}
 _LIMITS = ("gt", "ge", "lt", "le")
-_PLAIN = {"", "list", "number", "table", "text", "true or false"}
+_PLAIN = {"", "list", "number", "table", "text", "time", "true or false"}
 """What a default tells of what is allowed."""
 
 
@@ -88,9 +81,8 @@ class Key:
 def page() -> str:
     """Return the whole page."""
     parts = [_HEAD, *_describe_sections(of_laboratory=False), _POLICIES]
-    moved = ((f"`{before}`", f"`{now}`") for before, now in MOVED.items())
-    parts += [_table(("policy", "", "decides"), _policy_rows()), _RETIRED]
-    return _join([*parts, _table(_MOVED_HEADS, moved), _table(_CONSTANT_HEADS, _constant_rows())])
+    rows = ((f"`{name}`", entry.title) for name, entry in catalogue().items())
+    return _join([*parts, format_table(("policy", "what it is"), rows), _RETIRED])
 
 
 def lab_page() -> str:
@@ -206,19 +198,6 @@ def _presets(users: Mapping[str, PolicyEntry]) -> Iterator[str]:
             yield f"`{name}` has {values} unless set."
 
 
-def _constant_rows() -> Iterator[tuple[str, str]]:
-    """Yield the constants that have a reason in common, with it."""
-    reasons: dict[str, list[str]] = {}
-    for one in list_constants(Settings):
-        reasons.setdefault(one.because, []).append(f"`{'.'.join(one.path)} = {write_constant(one.value)}`")
-    yield from ((", ".join(constants), because) for because, constants in reasons.items())
-
-
-def _policy_rows() -> Iterator[tuple[str, ...]]:
-    for name, entry in catalogue().items():
-        yield f"`{name}`", entry.title, str(entry.decides)
-
-
 def _describe_allowed(annotation: Any, metadata: Iterable[Any], default: str = "") -> str:
     base, inner = _plain(annotation)
     limits = _limits([*inner, *metadata])
@@ -263,21 +242,21 @@ def _sentence(model: type[BaseModel]) -> str:
 
 def _keys(keys: Iterable[Key]) -> str:
     rows = (
-        (f"`{key.name}`", key.default, _meaning(key) + (f" ({key.allowed})" if key.allowed not in _PLAIN else ""))
-        for key in keys
+        (f"`{key.name}`", key.default, _meaning(key) + ("" if _is_told(key) else f" ({key.allowed})")) for key in keys
     )
-    return _table(("key", "default", "meaning (allowed)"), rows)
+    return format_table(("key", "default", "meaning (allowed)"), rows)
+
+
+def _is_told(key: Key) -> bool:
+    """Whether default and meaning say what is allowed."""
+    values = [re.escape(value.strip("`")) for value in key.allowed.split(", ")]
+    return key.allowed in _PLAIN or all(re.search(rf"\b{value}\b", key.meaning) for value in values)
 
 
 def _meaning(key: Key) -> str:
     """Return what a key means without the unit that its name ends with."""
     unit, _, rest = key.meaning.partition("; ")
     return rest if rest and key.name.endswith(f"_{unit}") else key.meaning
-
-
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [heads, ["---"] * len(heads), *([cell.replace("|", r"\|") for cell in row] for row in rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -21,6 +21,8 @@ FOLDER = PROJECT / "include" / "tables"
 MARKS = ("<!-- tables: written by `make docs` from include/tables -->", "<!-- end of tables -->")
 _DAY = ("date", "hour")
 """Columns that stand in most tables, for reading some days or hours alone."""
+_OF_KEYS = ("STRING", "TIMESTAMP")
+"""Types of columns that a table's first sentence names as its key and that need no other word."""
 LAYERS = {
     "bronze": "raw replies of Flink, parsed",
     "silver": "measurements of each job",
@@ -79,20 +81,20 @@ def describe_table(table: Table, meaning: str, writer: str, columns: Mapping[tup
     keys, parts = ([f"`{one}`" for one in names] for names in (table.keys, table.partition_by))
     day_of = columns.get((table.name, "date"), "")
     row = f"By {writer}; a row is one {', '.join(keys)}"
-    partition = f"; partitioned by {', '.join(parts)}" if parts else ""
+    partition = "" if table.partition_by == (_DAY[0],) else f"; partitioned by {', '.join(parts)}" if parts else ""
     lines = [f"### {table.name}", "", f"{meaning[0].upper()}{meaning[1:].rstrip('.')}.", ""]
-    lines += [f"{row}{partition}{f' ({day_of})' if day_of else ''}.", ""]
+    lines += [f"{row}{partition}{f'; `date` is {day_of}' if day_of else ''}.", ""]
     explained = {name: columns[table.name, name] for name in table.columns if columns.get((table.name, name))}
     by_type: dict[str, list[str]] = {}
     for name, kind in table.columns.items():
-        if name not in explained and name not in _DAY:
+        if name not in explained and name not in _DAY and not (name in table.keys and kind in _OF_KEYS):
             by_type.setdefault(kind, []).append(f"`{name}`")
     rows = [(f"`{name}`", f"`{table.columns[name]}`", text) for name, text in explained.items() if name != "date"]
     if rows:
         lines += [format_table(("column", "type", "meaning"), rows), ""]
     if by_type:
         others = "; ".join(f"`{kind}` {', '.join(names)}" for kind, names in by_type.items())
-        lines += [f"{'Besides: ' if rows else ''}{others}.", ""]
+        lines += [f"{'Besides: ' if rows else 'Columns: '}{others}.", ""]
     return "\n".join(lines).rstrip()
 
 

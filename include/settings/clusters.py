@@ -30,9 +30,7 @@ class Cluster(Section):
         60.0, ge=POLL_LEAST_S, le=HOUR_S, description="s; time between two polls of the REST API"
     )
     slots_max: int = Field(64, ge=1, le=SLOTS_MAX, description="most slots of one job, in plans and in what is sent")
-    slots_total: int | None = Field(
-        None, ge=1, le=10**9, description="slot budget: most slots of all its jobs together"
-    )
+    slots_total: int | None = Field(None, ge=1, le=10**9, description="slot budget: most slots of all its jobs")
     taskmanager_slots: int | None = Field(
         None,
         ge=1,
@@ -42,23 +40,21 @@ class Cluster(Section):
     )
     elastic: bool | None = Field(
         None,
-        description="whether the cluster adds TaskManagers by itself; unset: as Flink tells",
+        description="whether the cluster adds TaskManagers; unset: as Flink tells",
     )
     slots_wait_s: float = Field(
         600.0,
         ge=0,
         le=DAY_S,
-        description="s; how long a rise waits for slots of a new node, until requests have shown how long "
-        "they take; then it waits while it is wanted",
+        description="s; how long a rise waits for slots of a new node, until past requests tell how long",
     )
     actuator: Literal["rest", "kubernetes", "none"] = Field(
         "rest",
-        description="what carries requests out: Flink's REST API, the Kubernetes operator, or nothing",
+        description="by what requests go: `rest` (Flink's REST API), `kubernetes` (the operator), `none`",
     )
     job_names: Annotated[Text, AfterValidator(check_job_names)] | None = Field(
         None,
-        description="regular expression with a part `(?P<job>...)`: names with the same part are one job, as "
-        "with versions in names",
+        description="regular expression with a part `(?P<job>...)`: names with the same part are one job",
     )
     limits: ClusterLimits = ClusterLimits()
     kubernetes: Kubernetes = Kubernetes()

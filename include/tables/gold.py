@@ -9,20 +9,20 @@ MODEL_VERSIONS = Table(
     "gold.model_versions",  # trainings, and what the gate said of them
     {
         "as_of": "TIMESTAMP",
-        "model_version": "STRING",  # hash of inputs and parameters
+        "model_version": "STRING",
         "trained_from": "TIMESTAMP",
         "jobs": "INT",
         "operators": "INT",
         "observations": "BIGINT",
-        "observations_hash": "STRING",  # content of the training input, to recognise a rerun
-        "capacity_mape": "DOUBLE",  # held back: mean |predicted - measured| / measured
+        "observations_hash": "STRING",  # of the training input
+        "capacity_mape": "DOUBLE",  # mean |predicted - measured| / measured, held back
         "recovery_mape": "DOUBLE",
         "latency_mape": "DOUBLE",
         "champion_before": "STRING",
-        "champion_capacity_mape": "DOUBLE",  # of the champion on the same held-back rows
-        "gate": "STRING",  # verdict: first, passed, failed, kept, reviewed
+        "champion_capacity_mape": "DOUBLE",  # the champion's, on the same rows
+        "gate": "STRING",  # first, passed, failed, kept, reviewed
         "gate_detail": "STRING",
-        "compared": "BIGINT",  # rows on which the gate compared; 0: the verdict proves nothing
+        "compared": "BIGINT",  # rows compared; 0: the verdict proves nothing
         "code_version": "STRING",
     },
     keys=("as_of",),
@@ -31,15 +31,15 @@ MODEL_VERSIONS = Table(
 MODEL_JOBS = Table(
     "gold.model_jobs",  # the jobs that a training gave models of
     {
-        "as_of": "TIMESTAMP",  # of the training
+        "as_of": "TIMESTAMP",
         "model_version": "STRING",
         "cluster": "STRING",
         "job": "STRING",
         "operators": "INT",
-        "curves": "INT",  # operators with a capacity curve of their own
+        "curves": "INT",  # operators with a curve of their own
         "date": "DATE",  # of as_of
-        "models_from": "STRING",  # model version that made its models; null: it has none
-        "detail": "STRING",  # why they are of another training
+        "models_from": "STRING",  # version that made its models; null: none
+        "detail": "STRING",
     },
     keys=("as_of", "cluster", "job"),
     partition_by=("date",),
@@ -51,7 +51,7 @@ FORECASTS = Table(
         "as_of": "TIMESTAMP",
         "cluster": "STRING",
         "job": "STRING",
-        "operator": "STRING",  # the source
+        "operator": "STRING",
         "bin_start": "TIMESTAMP",
         "bin_s": "INT",
         "q10_per_s": "DOUBLE",
@@ -59,12 +59,12 @@ FORECASTS = Table(
         "q90_per_s": "DOUBLE",
         "q95_per_s": "DOUBLE",
         "method": "STRING",
-        "fallback_reason": "STRING",  # why its champion did not make it
+        "fallback_reason": "STRING",  # why the champion did not make it
         "forecast_version": "STRING",
         "date": "DATE",  # of as_of
-        "event": "STRING",  # known event that the quantiles hold
+        "event": "STRING",  # known event within the quantiles
         "event_factor": "DOUBLE",  # q50 with it over q50 without
-        "event_spread": "DOUBLE",  # standard deviation of the logarithm of its factor
+        "event_spread": "DOUBLE",  # standard deviation of ln(factor)
     },
     keys=("as_of", "cluster", "job", "operator", "bin_start"),
     partition_by=("date",),
@@ -83,7 +83,7 @@ FORECAST_SCORES = Table(
         "mase": "DOUBLE",
         "pinball_q90": "DOUBLE",  # divided by the mean rate
         "coverage_q90": "DOUBLE",
-        "champion": "BOOLEAN",  # whether the forecasts until the end of the date are by it
+        "champion": "BOOLEAN",  # in use until the date ends
         "date": "DATE",
     },
     keys=("as_of", "cluster", "job", "operator", "method"),
@@ -105,12 +105,12 @@ PLANS = Table(
 POLICY_MEMORY = Table(
     "gold.policy_memory",  # what a policy remembers of a job from one plan to the next
     {
-        "stage": "STRING",  # which wrote it: plan, learn (by night) or profiling
-        "as_of": "TIMESTAMP",  # of that stage
+        "stage": "STRING",  # plan, learn or profiling
+        "as_of": "TIMESTAMP",
         "cluster": "STRING",
         "job": "STRING",
         "policy": "STRING",
-        "memory": "STRING",  # JSON
+        "memory": "STRING",
         "date": "DATE",  # of as_of
     },
     keys=("stage", "as_of", "cluster", "job"),
@@ -119,20 +119,20 @@ POLICY_MEMORY = Table(
 )
 
 PROFILES = Table(
-    "gold.profiles",  # what the profiling phase measured of a job, on the cluster that the settings name
+    "gold.profiles",  # what profiling measured of a job
     {
         "as_of": "TIMESTAMP",
         "cluster": "STRING",
         "job": "STRING",
-        "kind": "STRING",  # step: a replay at one rate; capacity: under a backlog that never ends
-        "step": "INT",  # of the replay, from 0; 0 for capacity
-        "scale_out": "INT",  # workers = parallelism of every operator
-        "rate_per_s": "DOUBLE",  # replayed over all sources; null for capacity
-        "throughput_per_s": "DOUBLE",  # that the sources emitted; T_max of Phoebe for capacity
-        "latency_ms": "DOUBLE",  # null for capacity
-        "latency": "STRING",  # what it is of: end to end, or backlog age
-        "adapter": "STRING",  # profiling.adapter: what ran the deployments
-        "model_version": "STRING",  # of the champion
+        "kind": "STRING",  # step: at one rate; capacity: under an endless backlog
+        "step": "INT",  # from 0; 0 for capacity
+        "scale_out": "INT",  # parallelism of every operator
+        "rate_per_s": "DOUBLE",  # of all sources; null for capacity
+        "throughput_per_s": "DOUBLE",  # of the sources; for capacity Phoebe's T_max
+        "latency_ms": "DOUBLE",
+        "latency": "STRING",  # end to end, or backlog age
+        "adapter": "STRING",
+        "model_version": "STRING",
         "code_version": "STRING",
         "date": "DATE",  # of as_of
     },
@@ -146,15 +146,14 @@ PROFILES = Table(
 )
 
 RESCALE_OUTCOMES = Table(
-    # Append-only: one row per rescale that was confirmed and judged; training learns from all of them, so they are kept
-    # for as long as models are trained (two years).
+    # Append-only: rescales that were confirmed and judged; training learns from them.
     "gold.rescale_outcomes",
     {
         "cluster": "STRING",
         "job": "STRING",
         "job_id": "STRING",
         "step_id": "STRING",
-        "origin": "STRING",  # plan, reactive or pin
+        "origin": "STRING",  # plan, reactive, pin
         "requested_at": "TIMESTAMP",
         "confirmed_at": "TIMESTAMP",
         "judged_at": "TIMESTAMP",
@@ -162,22 +161,22 @@ RESCALE_OUTCOMES = Table(
         "parallelism_to": PARALLELISM,
         "slots_from": "INT",
         "slots_to": "INT",
-        "promised_recovery_s": "DOUBLE",  # by the plan
+        "promised_recovery_s": "DOUBLE",
         "promised_capacity_per_s": "DOUBLE",
         "promised_load_q50_per_s": "DOUBLE",
         "promised_load_q90_per_s": "DOUBLE",
-        "throughput_before_per_s": "DOUBLE",  # records that the sources emitted
+        "throughput_before_per_s": "DOUBLE",  # of the sources
         "throughput_after_per_s": "DOUBLE",
-        "arriving_before_per_s": "DOUBLE",  # records that arrived at the sources
+        "arriving_before_per_s": "DOUBLE",  # at the sources
         "arriving_after_per_s": "DOUBLE",
         "backpressured_share_before": "DOUBLE",  # of the busiest source
         "backpressured_share_after": "DOUBLE",
         "lag_before_s": "DOUBLE",
         "lag_after_s": "DOUBLE",
-        "restarts": "INT",  # failures between the two measurements
+        "restarts": "INT",  # failures between the measurements
         "is_worse": "BOOLEAN",
-        "detail": "STRING",  # one sentence for a person
-        "rolled_back": "BOOLEAN",  # whether the job was returned
+        "detail": "STRING",
+        "rolled_back": "BOOLEAN",
         "plan_as_of": "TIMESTAMP",
         "model_version": "STRING",
         "code_version": "STRING",
@@ -193,20 +192,20 @@ BACKTESTS = Table(
         "as_of": "TIMESTAMP",
         "cluster": "STRING",
         "job": "STRING",
-        "policy": "STRING",  # also static_max and clairvoyant, which cannot be chosen
-        "days": "DOUBLE",  # that were scored
-        "learning_days": "DOUBLE",  # replayed before them from a cold start, not scored
-        "note": "STRING",  # set where there was less history than requested
+        "policy": "STRING",  # also static_max and clairvoyant
+        "days": "DOUBLE",
+        "learning_days": "DOUBLE",  # replayed before the scored days
+        "note": "STRING",  # set on a short history
         "rescales_per_day": "DOUBLE",
         "late_minutes_per_day": "DOUBLE",
-        "lag_record_seconds": "DOUBLE",  # of all scored days, as are the next two
+        "lag_record_seconds": "DOUBLE",  # of all scored days, as slot_hours and cost
         "slot_hours": "DOUBLE",
         "cost": "DOUBLE",
         "cost_vs_clairvoyant": "DOUBLE",
-        "recommended": "BOOLEAN",  # the cheapest by backtest.margin, else the one in use
+        "recommended": "BOOLEAN",  # cheaper by backtest.margin, else in use
         "in_use": "BOOLEAN",
-        "error": "STRING",  # of a policy that failed on this job
-        "model_version": "STRING",  # of the champion
+        "error": "STRING",
+        "model_version": "STRING",
         "code_version": "STRING",
         "date": "DATE",  # of as_of
     },
@@ -222,16 +221,16 @@ JOB_DAYS = Table(
         "job": "STRING",
         "until": "TIMESTAMP",  # windows until then are counted
         "measured_s": "DOUBLE",  # of windows whose slots are known
-        "slot_hours": "DOUBLE",  # the largest parallelism of the job's operators, over that time
-        "late_known_s": "DOUBLE",  # of windows in which a source tells the age of its backlog
-        "late_minutes": "DOUBLE",  # of these: with an age above planner.costs.late_after_s
-        "load_mean_per_s": "DOUBLE",  # of all sources; of windows in which each of them tells it
+        "slot_hours": "DOUBLE",  # of that time
+        "late_known_s": "DOUBLE",  # of windows with an age of the backlog
+        "late_minutes": "DOUBLE",  # with an age above planner.costs.late_after_s
+        "load_mean_per_s": "DOUBLE",  # of windows in which all sources tell it
         "load_max_per_s": "DOUBLE",
         "rescales": "INT",
         "restarts": "INT",
-        "downtime_s": "DOUBLE",  # of both
-        "steps_due": "INT",  # of plans that were the newest when the step's time came
-        "steps_as_planned": "INT",  # of these: asked for, in a dry run too, and not taken back
+        "downtime_s": "DOUBLE",
+        "steps_due": "INT",  # of the newest plan of their time
+        "steps_as_planned": "INT",  # asked for, in a dry run too, and not taken back
         "date": "DATE",
     },
     keys=("cluster", "job", "date"),
@@ -239,27 +238,27 @@ JOB_DAYS = Table(
 )
 
 STEP_RESULTS = Table(
-    "gold.step_results",  # steps that the controller decided on: what was promised beside what came
+    "gold.step_results",  # steps decided on: what was promised beside what came
     {
         "cluster": "STRING",
         "job": "STRING",
         "step_id": "STRING",
-        "origin": "STRING",  # plan, reactive or pin
+        "origin": "STRING",  # plan, reactive, pin
         "apply_at": "TIMESTAMP",
         "effective_at": "TIMESTAMP",
-        "ended_at": "TIMESTAMP",  # by the next step, by the plan, or as far as is known
-        "status": "STRING",  # confirmed, rolled_back, rolling_back, failed, sent, dry_run, refused or waiting
-        "outcome": "STRING",  # the same with its named reason
+        "ended_at": "TIMESTAMP",  # by the next step or the plan, as far as is known
+        "status": "STRING",  # confirmed, rolled_back, rolling_back, failed, sent, dry_run, refused, waiting
+        "outcome": "STRING",
         "slots_from": "INT",
         "slots_to": "INT",
-        "slots_ran": "DOUBLE",  # mean while it was in effect
-        "load_q90_per_s": "DOUBLE",  # promised
-        "load_max_per_s": "DOUBLE",  # came
+        "slots_ran": "DOUBLE",
+        "load_q90_per_s": "DOUBLE",
+        "load_max_per_s": "DOUBLE",
         "p_late": "DOUBLE",
         "late_minutes_promised": "DOUBLE",
-        "late_minutes": "DOUBLE",  # came
+        "late_minutes": "DOUBLE",
         "recovery_s": "DOUBLE",
-        "took_s": "DOUBLE",  # downtime and catch-up of its rescale
+        "took_s": "DOUBLE",  # downtime and catch-up
         "date": "DATE",  # of apply_at
     },
     keys=("cluster", "job", "step_id", "apply_at"),
@@ -267,15 +266,15 @@ STEP_RESULTS = Table(
 )
 
 EVENT_RESULTS = Table(
-    "gold.event_results",  # what came of the events that people knew of, as the last report of a date saw it
+    "gold.event_results",  # what came of known events, by the last report of a date
     {
-        "event": "STRING",  # name in the settings
+        "event": "STRING",
         "cluster": "STRING",
         "job": "STRING",
-        "operator": "STRING",  # a source of the job
-        "announced": "STRING",  # factor or rate with its range
+        "operator": "STRING",
+        "announced": "STRING",  # factor or rate, with range
         "came": "STRING",
-        "proposed": "STRING",  # what to write next time; empty while nobody knows
+        "proposed": "STRING",  # what to write next time
         "as_of": "TIMESTAMP",
         "date": "DATE",  # of as_of
     },
@@ -284,30 +283,30 @@ EVENT_RESULTS = Table(
 )
 
 CERTIFICATES = Table(
-    "gold.certificates",  # what a day of a job's last ones cost, beside the least for the load that came
+    "gold.certificates",  # what a job's last days cost, beside the least for the load that came
     {
         "as_of": "TIMESTAMP",
         "cluster": "STRING",
         "job": "STRING",
-        "days": "DOUBLE",  # that are compared
-        "measured_share": "DOUBLE",  # of the time, from which a day's cost is taken
-        "cost": "DOUBLE",  # of a day, as measured, in the planner's own prices; so are the next three
-        "least": "DOUBLE",  # lower bound of any policy, with the capacities that the models expect
-        "least_low": "DOUBLE",  # with capacities at the ends of their interval of 80%
+        "days": "DOUBLE",
+        "measured_share": "DOUBLE",  # of the time
+        "cost": "DOUBLE",  # of a day at planner.costs, as the least
+        "least": "DOUBLE",  # lower bound of any policy, with expected capacities
+        "least_low": "DOUBLE",  # with capacities at an end of their 80% interval
         "least_high": "DOUBLE",
-        "ratio": "DOUBLE",  # cost over the least
+        "ratio": "DOUBLE",
         "ratio_low": "DOUBLE",
         "ratio_high": "DOUBLE",
-        "regret": "DOUBLE",  # cost less the least, of a day
-        "slot_hours": "DOUBLE",  # of a day of what ran; so are the next two
+        "regret": "DOUBLE",
+        "slot_hours": "DOUBLE",  # of a day, of what ran
         "late_minutes": "DOUBLE",
         "rescales": "DOUBLE",
-        "best_slot_hours": "DOUBLE",  # of a day of the bound's own choices; so are the next two
+        "best_slot_hours": "DOUBLE",  # best_*: of the bound's policy
         "best_late_minutes": "DOUBLE",
         "best_rescales": "DOUBLE",
-        "reason": "STRING",  # largest part of the regret, as a sentence
-        "skipped": "STRING",  # why a job has none
-        "model_version": "STRING",  # of the champion
+        "reason": "STRING",  # largest part of the regret
+        "skipped": "STRING",
+        "model_version": "STRING",
         "code_version": "STRING",
         "date": "DATE",  # of as_of
     },

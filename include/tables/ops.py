@@ -8,9 +8,9 @@ QUARANTINE = Table(
     "ops.quarantine",  # lines, values and files that were refused, as they came
     {
         "cluster": "STRING",
-        "reason": "STRING",  # snake_case name of the rule that was broken
+        "reason": "STRING",  # rule that was broken
         "detail": "STRING",
-        "raw": "STRING",  # the line or value as received; of a file its name
+        "raw": "STRING",  # line or value as received; a file's name
         "raw_bytes": "BINARY",  # of a line that is no UTF-8
         "line_number": "BIGINT",  # in its file, from 1
         "observed_at": "TIMESTAMP",  # as far as it could be read
@@ -28,9 +28,9 @@ FILES = Table(
         "cluster": "STRING",
         "source_file": "STRING",
         "bytes": "BIGINT",
-        "modified_at": "TIMESTAMP",  # of the file, when it was read; whole milliseconds
+        "modified_at": "TIMESTAMP",  # when it was read
         "lines": "BIGINT",
-        "kept": "BIGINT",  # in bronze, by the hour of their observation
+        "kept": "BIGINT",  # in bronze
         "duplicate": "BIGINT",
         "quarantined": "BIGINT",
         "quarantined_values": "BIGINT",  # of metrics, in lines that are kept
@@ -48,54 +48,53 @@ QUALITY = Table(
         "interval_end": "TIMESTAMP",
         "cluster": "STRING",
         "files": "BIGINT",
-        "rows": "BIGINT",  # lines of the interval's own files: kept + duplicate + quarantined
+        "rows": "BIGINT",  # kept + duplicate + quarantined
         "kept": "BIGINT",
         "metric_values": "BIGINT",
-        "late": "BIGINT",  # rows observed before the interval, merged into their own hours
+        "late": "BIGINT",  # observed before the interval, merged into their hours
         "duplicate": "BIGINT",
-        "missing_windows": "BIGINT",  # (job, operator, window) without a sample between the job's first and last
-        "not_measured": "BIGINT",  # Flink's own "NaN" for busy, idle and backpressured time
-        "quarantined": "BIGINT",  # lines
+        "missing_windows": "BIGINT",  # of an operator without a sample, between the job's first and last
+        "not_measured": "BIGINT",  # "NaN" by Flink for busy, idle, backpressured time
+        "quarantined": "BIGINT",
         "quarantined_values": "BIGINT",  # of metrics, in lines that are kept
-        "quarantined_files": "BIGINT",  # files and folders that could not be read to their end, or are misplaced
+        "quarantined_files": "BIGINT",  # that could not be read to their end, or are misplaced
     },
     keys=("interval_start", "interval_end", "cluster"),
 )
 
 CONTROL_LOG = Table(
-    # Append-only: one row per decision that the controller made on a job, and one per answer of Flink to a request.
-    # The controller reads the last two weeks when it starts; the report three days.  Kept for a year: it is the record
-    # of what was done to the jobs, and small.
+    # Append-only: each decision of the controller on a job, and each answer of Flink to a request. The controller
+    # reads the last two weeks when it starts.
     "ops.control_log",
     {
         "at": "TIMESTAMP",
         "cluster": "STRING",
         "job": "STRING",
-        "job_id": "STRING",  # as observed
-        "lease_number": "BIGINT",  # fencing number of the controller that decided
-        "entry": "BIGINT",  # orders the rows of a job, after lease_number
+        "job_id": "STRING",
+        "lease_number": "BIGINT",  # of the controller that decided
+        "entry": "BIGINT",  # orders the rows of a job and lease
         "verb": "STRING",  # wait, rescale, confirm, roll_back, refuse
-        "reason": "STRING",  # named rule that decided
-        "detail": "STRING",  # one sentence for a person
-        "answer": "STRING",  # of Flink to the request, in a row of its own
-        "origin": "STRING",  # of what is desired: plan, reactive, pin, schedule
-        "step_id": "STRING",  # of the step or request that the decision is about
+        "reason": "STRING",
+        "detail": "STRING",
+        "answer": "STRING",
+        "origin": "STRING",  # plan, reactive, pin, schedule
+        "step_id": "STRING",
         "mode": "STRING",
         "is_dry_run": "BOOLEAN",
-        "parallelism_from": PARALLELISM,  # by operator where its name is known, else by vertex id
-        "parallelism_to": PARALLELISM,  # requested, or desired where nothing is requested
+        "parallelism_from": PARALLELISM,  # by operator, else by vertex id
+        "parallelism_to": PARALLELISM,  # requested, else desired
         "slots_from": "INT",
         "slots_to": "INT",
-        "wish_changed": "STRING",  # why something else is wanted than in the row before
-        "decided_at_s": "DOUBLE",  # exact; from it and the next six the decision can be made again
-        "observed": "STRING",  # JSON, as the five that follow
+        "wish_changed": "STRING",  # why something else is wanted than before
+        "decided_at_s": "DOUBLE",
+        "observed": "STRING",  # JSON, as desired, limits, outcome, history_before, history: the decision is remade by them
         "desired": "STRING",
         "limits": "STRING",
-        "outcome": "STRING",  # of the last confirmed request
+        "outcome": "STRING",
         "history_before": "STRING",
-        "history": "STRING",  # after the decision
+        "history": "STRING",
         "request": "STRING",
-        "operators": "MAP<STRING, STRING>",  # vertex id -> operator
+        "operators": "MAP<STRING, STRING>",
         "plan_as_of": "TIMESTAMP",
         "model_version": "STRING",
         "code_version": "STRING",
@@ -110,17 +109,17 @@ CONTROL_LOG = Table(
 )
 
 CONTROLLER_MEMORY = Table(
-    # Append-only: what the controller remembers of a job and what it wants the job to run at.  The newest row of the
-    # last hours counts; of days that are over upkeep keeps one evaluation an hour, to look into a decision.
+    # Append-only: what the controller remembers of a job and what it wants the job to run at. The newest row counts;
+    # of days that are over upkeep keeps one evaluation an hour.
     "ops.controller_memory",
     {
         "at": "TIMESTAMP",
         "cluster": "STRING",
         "job": "STRING",
-        "plan_as_of": "TIMESTAMP",  # newest plan that it knew
-        "memory": "STRING",  # JSON
-        "standing": "STRING",  # JSON of the standing intention
-        "operators": "STRING",  # JSON of the operators by whose names both are
+        "plan_as_of": "TIMESTAMP",
+        "memory": "STRING",
+        "standing": "STRING",  # what stays wanted; JSON, as memory and operators
+        "operators": "STRING",
         "date": "DATE",  # of at
     },
     keys=("at", "cluster", "job"),
@@ -128,17 +127,17 @@ CONTROLLER_MEMORY = Table(
 )
 
 INTERVENTIONS = Table(
-    # Append-only: what persons did, by the commands and in Airflow.  Nothing is decided from it.
+    # Append-only: what persons did, by commands and in Airflow.
     "ops.interventions",
     {
         "at": "TIMESTAMP",
-        "act": "STRING",  # hold, release, approve, deny, lift, undo, pin, unpin, and what was done to models
+        "act": "STRING",  # hold, release, approve, deny, lift, undo, pin, unpin, or an act on models
         "scope": "STRING",  # all, a cluster, or cluster/job
-        "by": "STRING",  # who
-        "reason": "STRING",  # why, in their words
-        "detail": "STRING",  # what it was about, one sentence for a person
-        "step_id": "STRING",  # null where it is about no step
-        "until": "TIMESTAMP",  # its end; null without one
+        "by": "STRING",
+        "reason": "STRING",
+        "detail": "STRING",
+        "step_id": "STRING",
+        "until": "TIMESTAMP",
         "date": "DATE",  # of at
     },
     keys=("at", "act", "scope", "by"),

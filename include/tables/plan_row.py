@@ -32,12 +32,12 @@ class PlanRow:
     """
 
     as_of_s: float | None = _stored(_TIME)
-    step_id: str = _stored("STRING", "")  # hash of job, effective_at and parallelism_to, and as_of
+    step_id: str = _stored("STRING", "")  # hash of job, as_of, effective_at, parallelism_to
     cluster: str = _stored("STRING", "")
     job: str = _stored("STRING", "")
     job_id: str | None = _stored("STRING")
     step_index: int = _stored("INT", 0)
-    status: str = _stored("STRING", "")  # planned, hold or refused
+    status: str = _stored("STRING", "")  # planned, hold, refused
     apply_at_s: float | None = _stored(_TIME)  # effective_at - lead_time_s
     effective_at_s: float | None = _stored(_TIME)
     valid_until_s: float | None = _stored(_TIME)
@@ -45,39 +45,39 @@ class PlanRow:
     parallelism_to: Mapping[str, int] = _stored(PARALLELISM)
     slots_from: int | None = _stored("INT")
     slots: int | None = _stored("INT")
-    expected_load_q50_per_s: float | None = _stored("DOUBLE")  # highest of the bins of the step, all sources together
+    expected_load_q50_per_s: float | None = _stored("DOUBLE")  # highest of the step's bins, of all sources
     expected_load_q90_per_s: float | None = _stored("DOUBLE")
-    expected_capacity_per_s: float | None = _stored("DOUBLE")  # source records per s that the configuration sustains
+    expected_capacity_per_s: float | None = _stored("DOUBLE")  # that the configuration sustains
     expected_capacity_lower_per_s: float | None = _stored("DOUBLE")
     expected_capacity_upper_per_s: float | None = _stored("DOUBLE")
     expected_utilisation: float | None = _stored("DOUBLE")  # q50 load / expected capacity
-    p_late: float | None = _stored("DOUBLE")  # probability that load exceeds capacity in the worst bin
+    p_late: float | None = _stored("DOUBLE")  # P(load > capacity) in the worst bin
     expected_late_minutes: float | None = _stored("DOUBLE")  # while the step runs
-    day_late_minutes: float | None = _stored("DOUBLE")  # the same of the job over the whole plan
+    day_late_minutes: float | None = _stored("DOUBLE")  # of the whole plan
     expected_recovery_s: float | None = _stored("DOUBLE")
     lead_time_s: float | None = _stored("DOUBLE")
-    band_load_low_per_s: float | None = _stored("DOUBLE")  # it goes out as planned while the load is no lower
-    band_load_high_per_s: float | None = _stored("DOUBLE")  # nor higher; null: no such end, or no band
-    band_backlog_low_s: float | None = _stored("DOUBLE")  # the same of the age of the backlog
+    band_load_low_per_s: float | None = _stored("DOUBLE")  # while the load is no lower, the step goes out as planned
+    band_load_high_per_s: float | None = _stored("DOUBLE")  # null: no such end, or no band
+    band_backlog_low_s: float | None = _stored("DOUBLE")  # age of the backlog
     band_backlog_high_s: float | None = _stored("DOUBLE")
-    slot_hours_saved: float | None = _stored("DOUBLE")  # against staying as it is over the step (negative: added)
-    safer_parallelism: Mapping[str, int] = _stored(PARALLELISM)  # of the priced sizes the next with more paid slots
+    slot_hours_saved: float | None = _stored("DOUBLE")  # against staying as it is; negative: added
+    safer_parallelism: Mapping[str, int] = _stored(PARALLELISM)  # next size with more paid slots
     safer_slots: int | None = _stored("INT")
-    safer_slot_hours_more: float | None = _stored("DOUBLE")  # than the step, while it runs
-    safer_late_minutes: float | None = _stored("DOUBLE")  # expected in that time
-    cheaper_parallelism: Mapping[str, int] = _stored(PARALLELISM)  # the next with fewer paid slots
+    safer_slot_hours_more: float | None = _stored("DOUBLE")  # than the step
+    safer_late_minutes: float | None = _stored("DOUBLE")
+    cheaper_parallelism: Mapping[str, int] = _stored(PARALLELISM)  # next size with fewer paid slots
     cheaper_slots: int | None = _stored("INT")
-    cheaper_slot_hours_more: float | None = _stored("DOUBLE")  # negative: so many fewer
+    cheaper_slot_hours_more: float | None = _stored("DOUBLE")
     cheaper_late_minutes: float | None = _stored("DOUBLE")
-    reason: str = _stored("STRING", "")  # one sentence for a person
-    refusal: str | None = _stored("STRING")  # named reason when refused
-    warning: str | None = _stored("STRING")  # what a person should know of the models
+    reason: str = _stored("STRING", "")
+    refusal: str | None = _stored("STRING")  # named reason
+    warning: str | None = _stored("STRING")  # about the models
     policy: str | None = _stored("STRING")
     model_version: str | None = _stored("STRING")
     forecast_version: str | None = _stored("STRING")
     observations_until_s: float | None = _stored(_TIME)
     code_version: str | None = _stored("STRING")
-    input_versions: Mapping[str, int] | None = _stored(_VERSIONS, is_read=False)  # table -> Delta version that was read
+    input_versions: Mapping[str, int] | None = _stored(_VERSIONS, is_read=False)  # table -> Delta version
     settings: str | None = _stored("STRING", is_read=False)  # JSON of all that shapes a plan
 
     @classmethod

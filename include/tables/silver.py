@@ -16,26 +16,26 @@ OBSERVATIONS = Table(
         "window_s": "INT",
         "parallelism": "INT",
         "is_source": "BOOLEAN",
-        "observed_processing_rate_per_s": "DOUBLE",  # Eq. 3 of DS2; a source's: what it takes in; null: not told
+        "observed_processing_rate_per_s": "DOUBLE",  # Eq. 3 of DS2; of a source what it takes in
         "observed_output_rate_per_s": "DOUBLE",  # Eq. 4 of DS2
-        "true_processing_rate_per_s": "DOUBLE",  # of the whole operator: Eq. 5 of DS2 = PA(p), Eq. 1 of ContTune
+        "true_processing_rate_per_s": "DOUBLE",  # Eq. 5 of DS2, Eq. 1 of ContTune: of all subtasks
         "true_output_rate_per_s": "DOUBLE",  # Eq. 6 of DS2
-        "target_data_rate_per_s": "DOUBLE",  # sources: what arrives in Kafka, else taken + growth of backlog
+        "target_data_rate_per_s": "DOUBLE",  # of a source: what arrives in Kafka, else taken in + growth of backlog
         # A source that shows no backlog and is backpressured, and event time does not tell: more may have arrived.
         "target_is_lower_bound": "BOOLEAN",
-        "busy_share": "DOUBLE",  # mean over subtasks, 0..1
-        "busy_share_max": "DOUBLE",  # of the busiest subtask
+        "busy_share": "DOUBLE",
+        "busy_share_max": "DOUBLE",
         "idle_share": "DOUBLE",
         "backpressured_share": "DOUBLE",
-        "selectivity": "DOUBLE",  # records out, over all edges, per record in
-        "pending_records": "DOUBLE",  # backlog at a source at the end of the window
-        "latency_ms": "DOUBLE",  # time to work off a source's backlog: pending / rate
+        "selectivity": "DOUBLE",  # records out per record in
+        "pending_records": "DOUBLE",  # backlog of a source at the end
+        "latency_ms": "DOUBLE",  # time to work off the backlog: pending / rate
         # Of a source, at the end of the window: what is pending and what is in buffers, without what stands there; null
         # where that is not known.
         "outstanding_records": "DOUBLE",
-        "age_s": "DOUBLE",  # of the oldest of them; of the oldest that is pending where buffers are not known
-        "samples": "INT",  # 0 in a window of which only Kafka's brokers tell
-        "disturbed": "BOOLEAN",  # overlaps a rescale or restart: not used for training
+        "age_s": "DOUBLE",  # age of the oldest outstanding record; of the oldest pending one where buffers are unknown
+        "samples": "INT",  # 0: only Kafka's brokers tell of the window
+        "disturbed": "BOOLEAN",  # by a rescale or restart: not used for training
         **DATE_HOUR,  # of window_start
     },
     keys=("cluster", "job", "operator", "window_start"),
@@ -54,14 +54,14 @@ SOURCE_LOADS = Table(
     {
         "cluster": "STRING",
         "job": "STRING",
-        "operator": "STRING",  # null, as are its job and cluster, in the one row of an hour or day without a source
+        "operator": "STRING",  # null in the one row of an hour or day without a source
         "vertex_id": "STRING",
-        "start_s": "ARRAY<BIGINT>",  # of each window, epoch seconds, ascending
+        "start_s": "ARRAY<BIGINT>",  # epoch seconds, ascending
         "window_s": "ARRAY<INT>",
         "demand_per_s": "ARRAY<DOUBLE>",  # target data rate; null: unknown, or a lower bound of the demand
         "date": "DATE",  # of the windows
-        "hour": "INT",  # of the windows; -1: of all hours of a day that is over
-        "made_from": "STRING",  # hash of the files of silver.observations that the rows were read from
+        "hour": "INT",  # -1: all hours of a day that is over
+        "made_from": "STRING",  # hash of the files that the rows were read from
     },
     keys=("cluster", "job", "operator", "vertex_id", "date", "hour"),
     partition_by=("date", "hour", "made_from"),
@@ -72,15 +72,15 @@ JOB_WINDOWS = Table(
     "silver.job_windows",
     {
         "cluster": "STRING",
-        "job": "STRING",  # null, as is its cluster, in a row of every day that was looked at
+        "job": "STRING",  # null in a row of every day that was looked at
         "date": "DATE",  # of the windows
         "rows": "BIGINT",  # windows of operators, without disturbed ones
-        "operators": "ARRAY<STRING>",  # their names, as they were on that day
-        "first_at": "TIMESTAMP",  # when the first window began
-        "last_s": "BIGINT",  # when the last one began, epoch seconds
-        "hash_sum": "DECIMAL(38,0)",  # sum of the rows' hashes, by which a training knows its data
+        "operators": "ARRAY<STRING>",  # their names on that day
+        "first_at": "TIMESTAMP",
+        "last_s": "BIGINT",  # begin of the last one, epoch seconds
+        "hash_sum": "DECIMAL(38,0)",  # of the rows: a training knows its data by it
         "windows": "BINARY",  # the rows, as a stream of Arrow
-        "made_from": "STRING",  # hash of the files of silver.observations that they were read from
+        "made_from": "STRING",  # hash of the files that they were read from
     },
     keys=("cluster", "job", "date"),
     partition_by=("date", "made_from"),
@@ -99,9 +99,9 @@ JOB_GRAPHS = Table(
         "ship_strategies": "ARRAY<STRING>",  # of those edges, same order
         "parallelism": "INT",
         "max_parallelism": "INT",
-        "partitions": "INT",  # of the topics that a source reads, by Kafka's brokers
-        "status": "STRING",  # of its tasks, as Flink words it: FINISHED, a bounded source has come to its end
-        "slot_sharing_group": "STRING",  # Flink's id of the group
+        "partitions": "INT",  # that a source reads, by Kafka's brokers
+        "status": "STRING",  # of its tasks, in Flink's words
+        "slot_sharing_group": "STRING",
         "observed_at": "TIMESTAMP",
         **DATE_HOUR,
     },
@@ -115,9 +115,9 @@ JOBS = Table(
         "cluster": "STRING",
         "job": "STRING",
         "job_id": "STRING",
-        "state": "STRING",  # Flink's
-        "job_type": "STRING",  # STREAMING or BATCH; null where Flink does not tell
-        "ended_at": "TIMESTAMP",  # of a job that finished, was cancelled, or failed for good
+        "state": "STRING",
+        "job_type": "STRING",  # STREAMING or BATCH
+        "ended_at": "TIMESTAMP",  # when it finished, was cancelled, or failed for good
         "observed_at": "TIMESTAMP",
         **DATE_HOUR,
     },
@@ -131,7 +131,7 @@ OPERATOR_KEYS = Table(
         "cluster": "STRING",
         "job": "STRING",
         "operator": "STRING",
-        "vertex_id": "STRING",  # Flink's hash of the operator's uid, or of its place in the graph
+        "vertex_id": "STRING",  # Flink's hash of uid or place in the graph
         "position": "INT",  # topological
         "upstream": "ARRAY<STRING>",  # names of the operators that feed it
         "observed_at": "TIMESTAMP",
@@ -147,26 +147,26 @@ RESCALES = Table(
         "cluster": "STRING",
         "job": "STRING",
         "job_id": "STRING",
-        "started_at": "TIMESTAMP",  # the job left RUNNING
-        "running_at": "TIMESTAMP",  # it is RUNNING again
-        "caught_up_at": "TIMESTAMP",  # age_s below ingest.caught_up_lag_s; null when not observed within two windows
-        "kind": "STRING",  # rescale (parallelism changed) or restart
-        "cause": "STRING",  # the exception's first line for a restart; null otherwise
+        "started_at": "TIMESTAMP",
+        "running_at": "TIMESTAMP",
+        "caught_up_at": "TIMESTAMP",  # age_s below ingest.caught_up_lag_s; null: not within two windows
+        "kind": "STRING",  # rescale or restart
+        "cause": "STRING",  # first line of a restart's exception
         "cause_kind": "STRING",  # rescale, upgrade (another job id), taskmanager_lost or job_failure
         "parallelism_before": PARALLELISM,
         "parallelism_after": PARALLELISM,
-        "downtime_s": "DOUBLE",  # null when it failed again before it was observed running
+        "downtime_s": "DOUBLE",  # null: it failed again before it ran
         "catch_up_s": "DOUBLE",
-        "unseen_s": "DOUBLE",  # the catch-up ended at most so long before caught_up_at: between two polls
-        "emitted_records": "DOUBLE",  # taken in by all sources from running_at until caught_up_at
+        "unseen_s": "DOUBLE",  # between the polls around caught_up_at
+        "emitted_records": "DOUBLE",  # by all sources from running_at to caught_up_at
         "pending_records": "DOUBLE",  # of all sources at caught_up_at
-        "pending_before_records": "DOUBLE",  # of all sources at the last sample before started_at
-        "load_per_s": "DOUBLE",  # target data rate of all sources before the event
-        "load_after_per_s": "DOUBLE",  # the same in the windows after it
-        "source_load_per_s": "MAP<STRING, DOUBLE>",  # operator -> the mean of both, of each source
-        "checkpoint_age_s": "DOUBLE",  # since the last checkpoint when it stopped: replayed after a failure
+        "pending_before_records": "DOUBLE",  # at the last sample before started_at
+        "load_per_s": "DOUBLE",  # target data rate of all sources before
+        "load_after_per_s": "DOUBLE",  # after
+        "source_load_per_s": "MAP<STRING, DOUBLE>",  # source -> mean of before and after
+        "checkpoint_age_s": "DOUBLE",  # when it stopped
         "state_size_bytes": "DOUBLE",
-        "flink_trigger": "STRING",  # why, by Flink's history (2.3 on): then started_at is exact; null otherwise
+        "flink_trigger": "STRING",  # by Flink's history (2.3 on): then started_at is exact
         **DATE_HOUR,  # of started_at
     },
     keys=("cluster", "job", "started_at"),
