@@ -17,7 +17,7 @@ endif
 .PHONY: help
 FIRST := run demo ui test setup
 VERBS := init doctor advise status page undo
-help:  ## what to begin with; make help-all lists all targets, ./tidewise --help all verbs
+help:  ## what to begin with
 	@awk -v first=" $(FIRST) " 'BEGIN {FS = ":.*##"} /^[a-z-]+:.*##/ && index(first, " " $$1 " ") \
 	      {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@awk -v verbs=" $(VERBS) " -F '"' '/^    "[a-z]+": Command\(/ && index(verbs, " " $$2 " ") \
@@ -58,40 +58,40 @@ ui: setup  ## Airflow and MLflow on 127.0.0.1, with the tables and runs of `make
 
 ##@ Measure and compare
 .PHONY: bench
-bench: setup  ## measure ingest, training, forecast and an hourly pass; writes out/bench.json
+bench: setup  ## measure speeds; writes out/bench.json
 	@$(PY) -m benchmarks $(ARGS)
 
 .PHONY: papers
-papers: setup  ## the papers' experiments in simulation; writes benchmarks/papers/results; PAPER=conttune; ARGS="--live" on real Flink
+papers: setup  ## the papers' experiments in simulation; PAPER=conttune; ARGS="--live" on real Flink
 	@PAPER="$(PAPER)" $(PY) -m benchmarks.papers $(ARGS)
 
 .PHONY: replay
-replay: setup  ## every policy on real traces from a cold start, what each costs; ARGS="--trace FILE --policy NAME ..."
+replay: setup  ## what every policy costs on real traces; ARGS="--trace FILE --policy NAME ..."
 	@$(PY) -m benchmarks.replay $(ARGS)
 
 .PHONY: chaos
-chaos: setup  ## a real Flink cluster under the controller while faults go on; ARGS="--faults 60 --seed 1"
+chaos: setup  ## faults on a real Flink cluster under the controller; ARGS="--faults 60 --seed 1"
 	@$(PY) -m benchmarks.chaos $(ARGS)
 	@$(PY) -m tools.record_run $@ --said "passed $(ARGS)"
 
 .PHONY: nexmark
-nexmark: setup  ## SQL jobs on a real Flink cluster, what is read and wanted beside the truth; ARGS="--queries q2 q3 --minutes 50"
+nexmark: setup  ## SQL jobs on a real Flink cluster, beside the truth; ARGS="--queries q2 q3 --minutes 50"
 	@$(PY) -m benchmarks.nexmark $(ARGS)
 
 .PHONY: live
-live: setup  ## policies one after the other on a real Flink cluster and the same load, Flink's autoscaler too; ARGS="--job q3 --minutes 40"
+live: setup  ## policies and Flink's autoscaler on a real Flink cluster under the same load; ARGS="--job q3 --minutes 40"
 	@$(PY) -m benchmarks.live $(ARGS)
 
 ##@ Work on it
 # Two cores: the third worker has what the live tests leave of them while they wait for a cluster.
 WORKERS ?= 3
 .PHONY: test
-test: check  ## what runs with each commit: the fast part, then Spark, DAGs, live Flink, end to end (15 minutes)
+test: check  ## what runs with each commit (15 minutes)
 	@$(PY) -m pytest tests/live tests/e2e tests/dags tests/spark -n $(WORKERS) --dist loadfile \
 	  --no-loadscope-reorder --durations=20 $(ARGS)
 
 .PHONY: test-benchmarks
-test-benchmarks: setup  ## what guards comparisons: papers, rivals, the replay, harnesses; PostgreSQL with S3 where that is installed
+test-benchmarks: setup  ## what guards comparisons; PostgreSQL with S3 where that is installed
 	@$(MAKE) --no-print-directory setup EXTRA="postgres s3"
 	@$(PY) -m pytest tests/benchmarks tests/services -n $(WORKERS) --durations=10 $(ARGS)
 
@@ -101,16 +101,16 @@ fresh: python  ## the README's commands on a new Debian 13 in a folder, as root;
 	@"$(PYTHON)" -m benchmarks.fresh $(ARGS)
 
 .PHONY: fuzz
-fuzz: setup  ## mutated raw lines through ingestion, what became of them; ARGS="--lines 100000 --seed 1"
+fuzz: setup  ## mutated raw lines through ingestion; ARGS="--lines 100000 --seed 1"
 	@nice -n 10 $(PY) -m tests.fuzz $(ARGS)
 	@$(PY) -m tools.record_run $@ --said "passed $(ARGS)"
 
 .PHONY: test-long
-test-long: setup  ## what is too long for make test, part after part (hours); PART=kills, one of tests/long/parts.toml
+test-long: setup  ## what is too long for make test (hours); PART=kills
 	@$(PY) -m tools.long_parts $(PART) -- $(ARGS)
 
 .PHONY: nightly
-nightly: setup  ## the long tests of what docs/reliability.md promises, and mutated raw lines (at most 60 minutes)
+nightly: setup  ## the long tests of what docs/reliability.md promises, and fuzz (at most 60 minutes)
 	@$(PY) -m pytest $$($(PY) -m tools.promises) -m long --durations=20
 	@$(MAKE) --no-print-directory fuzz ARGS="--lines 20000"
 	@$(PY) -m tools.record_run $@
@@ -124,11 +124,11 @@ check: setup  ## the fast part, before a commit: lint, layers, types, unit
 	  wait $$!; types=$$?; cat .mypy_cache/found.txt; exit $$((units + types))
 
 .PHONY: lint
-lint: setup  ## fix what ruff can fix, then show what remains for ruff, mypy and import-linter
+lint: setup  ## fix what ruff can fix, show what remains
 	@.venv/bin/ruff check --fix . ; .venv/bin/ruff format . ; .venv/bin/mypy && .venv/bin/lint-imports
 
 .PHONY: docs
-docs: setup  ## write what documents take from the code: settings, tables, reasons, metrics, commands, reliability
+docs: setup  ## write what documents take from the code
 	@$(PY) -m tools.settings_doc $(ARGS)
 	@$(PY) -m tools.reliability_doc
 	@$(PY) -m tools.reasons_doc
@@ -139,12 +139,12 @@ docs: setup  ## write what documents take from the code: settings, tables, reaso
 	@$(PY) -m tools.readme_run
 
 .PHONY: site
-site: python  ## the documentation as a site in out/site, strict and without a network; ARGS="--external"
+site: python  ## the documentation as a site in out/site; ARGS="--external"
 	@"$(PYTHON)" -m cli.setup --packages docs
 	@$(PY) -m tools.site $(ARGS)
 
 .PHONY: cut-release
-cut-release: python  ## version, changelog, tag, site, list of parts and image of a release, or nothing; ARGS="0.3.0 --no-image"
+cut-release: python  ## a release, whole or not at all; ARGS="0.3.0 --no-image"
 	@"$(PYTHON)" -m cli.setup --packages docs
 	@$(PY) -m tools.cut_release $(ARGS)
 

@@ -78,7 +78,7 @@ def _name(one: Approval) -> str:
 
 
 def _add_arguments(parser: CommandParser) -> None:
-    parser.add_argument("job", nargs="?", help='"cluster/job"')
+    parser.add_argument("job", nargs="?", help="cluster/job")
     parser.add_argument("step_id", nargs="?", help="as --list shows it")
     parser.add_argument("--list", action="store_true", help="show what waits")
     parser.add_argument("--deny", action="store_true", help="say no")

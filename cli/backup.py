@@ -58,7 +58,7 @@ def _add_arguments(parser: CommandParser) -> None:
     parser.add_argument(
         "--all", action="store_true", help="also the tables that ingestion can make again from raw files"
     )
-    parser.add_argument("--retain", type=whole_number(1), help="remove all but so many of the newest backups there")
+    parser.add_argument("--retain", type=whole_number(1), help="keep so many of the newest backups, remove the others")
     add_out(parser)
 
 

@@ -23,7 +23,14 @@ from fleet.facts import HoldFact
 from include.control.holds import EVERYTHING, Hold
 from include.control.small_objects import StoreUnreadableError
 from include.place import place
-from include.settings import SETTINGS_FILE_VARIABLE, Settings, SettingsError, load_settings, require_named_file
+from include.settings import (
+    PROJECT,
+    SETTINGS_FILE_VARIABLE,
+    Settings,
+    SettingsError,
+    load_settings,
+    require_named_file,
+)
 from include.settings.environment import HOLD_VARIABLE
 from include.spark.submission import anchor_paths
 
@@ -137,14 +144,14 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     to_release = commands.add_parser("release", prog="tidewise release", help="let go on")
     for one in (to_hold, to_release):
         one.add_argument("scopes", nargs="*", help='cluster, or "cluster/job"')
-        one.add_argument("--out", type=place, help="folder of make run; default: settings")
+        one.add_argument("--out", type=place, help=f"folder of make run, such as {PROJECT / 'out'}; default: settings")
         one.add_argument("--reason", nargs="+", help="why, for others to read")
         one.add_argument("--by", help="who; default: your login")
     to_hold.add_argument("--hours", type=number(0, _MOST_HOURS, above=True), help="it ends by itself")
     to_hold.add_argument(
         "--force",
         action="store_true",
-        help="hold a name that is not known yet: until it is, its cluster or everything is held",
+        help="hold a name that is not known yet, and until it is its cluster or everything",
     )
     to_hold.add_argument("--all", action="store_true", help="hold everything: all jobs of all clusters")
     to_hold.add_argument("--list", action="store_true", help="show what is on hold")

@@ -145,7 +145,7 @@ def _add_arguments(parser: CommandParser) -> None:
     parser.add_argument(
         "--airflow",
         default=shutil.which("airflow"),
-        help="Airflow's program, which finds its database by the environment (default: the one on PATH)",
+        help="Airflow's program (default: the one on PATH)",
     )
     parser.add_argument("--dry-run", action="store_true", help="only say what would be made")
 

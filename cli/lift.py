@@ -102,10 +102,10 @@ def _until(block: BlockedTarget) -> str:
 
 
 def _add_arguments(parser: CommandParser) -> None:
-    parser.add_argument("job", nargs="?", help='"cluster/job"; without one: what is blocked is listed')
+    parser.add_argument("job", nargs="?", help="cluster/job; none: what is blocked is listed")
     parser.add_argument("--list", action="store_true", help="show what is blocked")
     parser.add_argument(
-        "--settings", action="store_true", help="confirm the settings file as it is: what it left out counts no more"
+        "--settings", action="store_true", help="confirm the settings file: what it left out counts no more"
     )
     add_person(parser)
 

@@ -176,9 +176,7 @@ def _require_known(lake: str, name: str, since: datetime, until: datetime) -> No
 
 
 def _add_arguments(parser: CommandParser) -> None:
-    parser.add_argument(
-        "job", nargs="?", type=cluster_and_job, help="cluster/job; none: all jobs, without what was only waited for"
-    )
+    parser.add_argument("job", nargs="?", type=cluster_and_job, help="cluster/job; none: all jobs, without waits")
     parser.add_argument("--hours", type=number(0, 24 * 400, above=True), default=24.0, help="how far back (24)")
     parser.add_argument("--until", type=moment, help="end of the time shown, as --at of other verbs; default: now")
     parser.add_argument("--most", type=whole_number(1, 1_000_000), default=200, help="of all jobs: most lines (200)")

@@ -28,9 +28,7 @@ def _add_arguments(parser: CommandParser) -> None:
     parser.add_argument("--cluster", action="append", default=[], help="only this cluster; may be given several times")
     parser.add_argument("--namespace", default="tidewise", help="where Tidewise's own pods run (default: tidewise)")
     parser.add_argument("--name", default="tidewise", help="of its service account and pods (default: tidewise)")
-    parser.add_argument(
-        "--image", help="of Containerfile: also write what runs the controller as a pod, which needs no actuator here"
-    )
+    parser.add_argument("--image", help="of Containerfile: also write the controller as a pod")
 
 
 def to_yaml(manifests: Sequence[Manifest]) -> str:

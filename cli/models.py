@@ -169,7 +169,7 @@ def _add_arguments(parser: CommandParser) -> None:
     parser.add_argument(
         "version",
         nargs="*",
-        help="number or model version; show: default the champion, or cluster/job and an operator of it",
+        help="number or model version; show: also cluster/job and an operator; default the champion",
     )
     parser.add_argument(
         "--job", action="append", type=cluster_and_job, help="cluster/job: reject, pin or lift it alone"

@@ -13,9 +13,7 @@ from include.settings import Settings
 
 def add_common(parser: CommandParser, at: str = "the time that is shown; default: now") -> None:
     """Add the options that every question has."""
-    parser.add_argument(
-        "--at", type=moment, help=f"{at}; as 2026-11-20T18:00:00Z, or 03:00 (03:00:15) for the last one"
-    )
+    parser.add_argument("--at", type=moment, help=f"{at}; as 2026-11-20T18:00:00Z, or 03:00 for the last one")
     parser.add_argument("--json", action="store_true", help="the same as JSON, with a schema that stays")
     add_out(parser)
 

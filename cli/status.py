@@ -123,7 +123,7 @@ def run(options: argparse.Namespace, now_s: float) -> int:
 def _add_arguments(parser: CommandParser) -> None:
     add_common(parser)
     parser.add_argument(
-        "--prometheus", type=Path, help="write metrics for node_exporter's textfile collector to this file instead"
+        "--prometheus", type=Path, help="write metrics for node_exporter's textfile collector to this file"
     )
     parser.add_argument("--json-file", type=Path, help="also write what needs a person, as JSON, to this file")
 

@@ -332,7 +332,7 @@ def _add_arguments(parser: CommandParser) -> None:
         nargs="+",
         default=[],
         metavar="DAG",
-        help="switch these DAGs on: names such as ingest plan watch, or all; what was on before stays on",
+        help="switch these DAGs on: such as ingest plan watch, or all; others stay as they are",
     )
 
 

@@ -87,7 +87,7 @@ CONTROL_LOG = Table(
         "slots_to": "INT",
         "wish_changed": "STRING",  # why something else is wanted than before
         "decided_at_s": "DOUBLE",
-        "observed": "STRING",  # JSON, as desired, limits, outcome, history_before, history: the decision is remade by them
+        "observed": "STRING",  # JSON, as desired, limits, outcome, history_before, history: they remake the decision
         "desired": "STRING",
         "limits": "STRING",
         "outcome": "STRING",
