@@ -13,7 +13,7 @@ class Rule(NamedReason):
     MISSING_FIELD = "missing_field", "a field of the envelope or of the reply is missing"
     WRONG_TYPE = (
         "wrong_type",
-        "a field or value has another type than it must have, or vertices have no ids of their own",
+        "a field or value has the wrong type, or vertices have no ids of their own",
     )
     EMPTY_BODY = "empty_body", "the reply is empty"
     CLUSTER_MISMATCH = "cluster_mismatch", "the line names another cluster than its directory"
@@ -26,10 +26,7 @@ class Rule(NamedReason):
     BAD_GRAPH = "bad_graph", "a vertex of a plan is fed by one that the plan does not name"
     TIME_OUT_OF_RANGE = (
         "time_out_of_range",
-        (
-            "a reply tells of something before the year 2000, or after it was observed (by more than "
-            "`ingest.max_clock_skew_s`)"
-        ),
+        ("a time before the year 2000, or after the observation by more than `ingest.max_clock_skew_s`"),
     )
     UNKNOWN_VERTEX = "unknown_vertex", "no job reply of that time names the vertex"
     HTTP_ERROR = "http_error", "Flink answered with an error (usual during a restart)"

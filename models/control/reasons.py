@@ -11,58 +11,55 @@ class Reason(NamedReason):
     """Name of the rule that decided; docs/reasons.md is written from these."""
 
     PLAN = "plan", "the due step of the plan", "nothing"
-    REACTIVE = "reactive", "an evaluation between plans wants it, by what was measured", "nothing"
+    REACTIVE = "reactive", "an evaluation wants it, by what was measured", "nothing"
     PIN = "pin", "a person has pinned the parallelism", "nothing"
     SCHEDULE = (
         "schedule",
-        "a schedule of the job is on, and what runs is outside of it; the detail names it",
+        "what runs is outside of a schedule that is on; the detail names it",
         "nothing, or `schedules` in the job's limits",
     )
-    UNDO = "undo", "a person takes our last rescale back (`tidewise undo`)", "nothing: the job is on hold until its end"
+    UNDO = "undo", "a person takes our last rescale back (`tidewise undo`)", "nothing"
     AS_DESIRED = "as_desired", "the job was asked for what is wanted already", "nothing"
     LEFT_AS_IS = (
         "left_as_is",
-        ("the job is late, or its load is not seen, and is left as it is; said once in six hours"),
-        "see the detail: it says what would help",
+        ("the job is late, or its load is not seen; said once in six hours"),
+        "see the detail",
     )
-    NEW_JOB_ID = "new_job_id", "a job that the controller had not seen: it is taken over as it is", "nothing"
+    NEW_JOB_ID = "new_job_id", "a new job: it is taken over as it is", "nothing"
     KEPT = "kept", "a job's history is written down again", "nothing"
-    IN_FLIGHT = "in_flight", "a request is on its way; the detail says for how long Flink may wait with it", "nothing"
+    IN_FLIGHT = "in_flight", "a request is on its way; the detail says how long Flink may wait", "nothing"
     RUNS_AS_REQUESTED = "runs_as_requested", "Flink runs what was requested", "nothing"
     RESTORE = (
         "restore",
         "Flink lost a parallelism that the resource holds (FLINK-38770)",
-        "nothing: it is written again",
+        "nothing",
     )
     LATE_REQUEST = (
         "late_request",
         "a request that was given up has arrived after all, within 16 minutes",
-        "nothing: the job is judged afresh",
+        "nothing",
     )
-    NOT_RECEIVED = "not_received", "a request was lost", "nothing: it is judged afresh"
+    NOT_RECEIVED = "not_received", "a request was lost", "nothing"
     SLOTS_MISSING = (
         "slots_missing",
-        (
-            "a rise waits for slots that the cluster does not have yet; unwanted after "
-            "`clusters.<name>.slots_wait_s` it is withdrawn"
-        ),
-        "nothing while nodes are on their way; else add TaskManagers",
+        ("a rise waits for slots to come; unwanted after `clusters.<name>.slots_wait_s` it is withdrawn"),
+        "nothing while nodes come; else add TaskManagers",
     )
     NOT_FILLED = (
         "not_filled",
         "Flink did not reach the parallelism in time; the bound is withdrawn",
-        ("are there enough slots? Where the job restarts: its exceptions in Flink"),
+        ("are there enough slots? Does the job restart?"),
     )
     JOB_FAILS = (
         "job_fails",
-        ("the job restarts since the request with a new exception: it is returned at once"),
-        "the detail has the exception; when its cause is mended: `tidewise lift`",
+        ("the job restarts with a new exception since the request, and is returned"),
+        "mend its cause, then `tidewise lift`",
     )
     CHECKPOINT_FIRST = "checkpoint_first", "Flink before 1.20: a checkpoint is asked for before the request", "nothing"
     SAVEPOINT_IN_PROGRESS = (
         "savepoint_in_progress",
         "a rescale would end it",
-        "nothing: it is judged afresh",
+        "nothing",
     )
     CHECKPOINTS_OFF = (
         "checkpoints_off",
@@ -98,14 +95,14 @@ class Reason(NamedReason):
     )
     MEMORY_UNKNOWN = (
         "memory_unknown",
-        "a fall, and Flink does not tell memory or the size of the state",
+        "a fall, and Flink does not tell memory or state",
         "see the detail",
     )
     REFUSED_BY_FLINK = "refused_by_flink", "Flink has refused the request; `answer` has its words", "see the answer"
     WITHDRAWN_BEFORE_SENDING = "withdrawn_before_sending", "something changed between decision and request", "nothing"
     WORSE_THAN_BEFORE = (
         "worse_than_before",
-        "the job is worse since the rescale: it returns to its last good parallelism",
+        "the rescale did harm: back to the last good parallelism",
         "look at the job",
     )
     MODE_OFF = (
@@ -114,25 +111,25 @@ class Reason(NamedReason):
             "the mode is off, or the settings cannot be read, no longer name the cluster, or changed "
             "address, actuator, lake or raw folder"
         ),
-        "see the detail; with another address control begins anew by itself",
+        "see the detail",
     )
     SETTINGS_CHANGED = (
         "settings_changed",
         ("the settings were changed within two seconds, or a pin within `settings.loosen_after_s`"),
-        "nothing: it is judged afresh at the next tick",
+        "nothing",
     )
-    ON_HOLD = "on_hold", "a person has put the job, its cluster or everything on hold", "`tidewise release`"
+    ON_HOLD = "on_hold", "a person holds the job, its cluster or everything", "`tidewise release`"
     FOREIGN_CHANGE = (
         "foreign_change",
         (
-            "somebody else changed the job or took a request back, or nobody knows whose change it "
-            "was; it is held for `apply.foreign_change_hold_h`"
+            "somebody else, or nobody knows who, changed the job or took a request back; it is held for "
+            "`apply.foreign_change_hold_h`"
         ),
         "who was it?",
     )
     HELD = (
         "held",
-        ("the hold after such a change or an unfilled request lasts; or rows of the control log are missing"),
+        ("the hold after such a change or an unfilled request; or rows of the control log are missing"),
         "wait; was the lake restored from before?",
     )
     OTHER_AUTOSCALER = (
@@ -147,7 +144,7 @@ class Reason(NamedReason):
     )
     NO_RESOURCE = (
         "no_resource",
-        "no resource of the operator has the job's id in its status",
+        "no resource has the job's id in its status",
         "see `[clusters.<name>.kubernetes]`: namespace, kind, deployment",
     )
     AMBIGUOUS_RESOURCE = (
@@ -183,7 +180,7 @@ class Reason(NamedReason):
     )
     LOWER_BOUNDS = (
         "lower_bounds",
-        "somebody has set a lower bound in Flink, which the operator would overwrite",
+        "the operator would overwrite a lower bound that somebody has set in Flink",
         "take it away in Flink, or scale the job by hand",
     )
     AUTOSCALER_OFF = (
@@ -213,15 +210,15 @@ class Reason(NamedReason):
     UNKNOWN_OPERATOR = (
         "unknown_operator",
         "the job's operators are not those of the step",
-        "nothing: the next plan after the next training",
+        "nothing: after the next training",
     )
     NO_REPLY = "no_reply", "the cluster did not reply", "is it up?"
     NOT_OBSERVED = "not_observed", "an error of Tidewise's own; the log has more", "report it"
-    NOT_RECORDED = "not_recorded", "the decision cannot be written down, so nothing is sent", "see the detail"
-    NOT_DECIDED = "not_decided", "an error of Tidewise's own in the decision; other jobs go on", "report it"
+    NOT_RECORDED = "not_recorded", "the decision cannot be written down", "see the detail"
+    NOT_DECIDED = "not_decided", "an error of Tidewise's own in the decision", "report it"
     HISTORY_UNKNOWN = (
         "history_unknown",
-        "the job's last row in the control log cannot be read, so nothing is sent",
+        "the job's last row in the control log cannot be read",
         "see the detail and the controller's log",
     )
     CLOCK_DIFFERS = (
@@ -232,7 +229,7 @@ class Reason(NamedReason):
     UNUSABLE_INTENTION = (
         "unusable_intention",
         "a policy wants an impossible parallelism (NaN, zero, a fraction)",
-        "see the detail; report it to who wrote the policy",
+        "report it to who wrote the policy",
     )
     EXPIRED = "expired", "the step is past its validity", "nothing"
     STALE_PLAN = "stale_plan", "the plan is older than `apply.max_plan_age_h`", "does `tidewise_hour` run?"
@@ -240,22 +237,22 @@ class Reason(NamedReason):
     LOAD_OUTSIDE_BAND = (
         "load_outside_band",
         "the load is further from the forecast than `apply.load_band`",
-        "look at the job: the plan does not fit any more",
+        "look at the job",
     )
     OUTSIDE_BAND = (
         "outside_band",
-        "a measured figure is outside the band of the plan's step, and the job is left as it is",
-        "nothing; the detail names figure and band",
+        "a measured figure is outside the step's band",
+        "nothing",
     )
     VETOED = (
         "vetoed",
-        "a review that your team has installed said no; the detail has its name and reason",
-        "ask the team: see [reviews](limits.md#rules-of-your-own)",
+        "your team's review said no; the detail has its name and reason",
+        "see [reviews](limits.md#rules-of-your-own)",
     )
     REVIEW_FAILED = (
         "review_failed",
-        "a review could not be loaded, raised, took longer than a second, or said what it may not",
-        "see the detail, which names it, and the controller's log",
+        "a review was not loaded, raised, took longer than a second, or said what it may not",
+        "see the detail and the controller's log",
     )
     BLOCKED_TARGET = (
         "blocked_target",
@@ -268,15 +265,15 @@ class Reason(NamedReason):
         "more slots than `slots_total` for all jobs of the cluster",
         "raise it, if you want that",
     )
-    BUDGET_UNKNOWN = "budget_unknown", "there is a budget, and nobody can tell how many slots are used", "see Flink"
+    BUDGET_UNKNOWN = "budget_unknown", "how many slots of the budget are used is unknown", "see Flink"
     NO_FREE_SLOTS = (
         "no_free_slots",
-        ("more slots than are free, or than jobs of a higher priority leave"),
+        ("more slots than are free or left by jobs of a higher priority"),
         "add TaskManagers",
     )
     FREE_SLOTS_UNKNOWN = (
         "free_slots_unknown",
-        "nobody knows how many slots are free",
+        "how many slots are free is unknown",
         "does Flink answer `/overview`? Set `elastic`",
     )
     FALLS_OFF = "falls_off", "scale-downs are switched off for the job", "nothing"
@@ -286,17 +283,17 @@ class Reason(NamedReason):
     RESCALES_PER_DAY = "rescales_per_day", "as many requests within a day as the limit allows", "nothing"
     CONCURRENT_RESCALES = (
         "concurrent_rescales",
-        ("as many other jobs are being rescaled as `limits.concurrent_rescales` and `concurrent_share` allow"),
+        ("as many jobs are being rescaled as `limits.concurrent_rescales` and `concurrent_share` allow"),
         "nothing",
     )
     NEIGHBOUR_RESCALES = (
         "neighbour_rescales",
         "a job that feeds it, or that it feeds, is being rescaled or catches up",
-        "nothing: it goes out when the other has caught up",
+        "nothing",
     )
     UNKNOWN_REASON = (
         "unknown_reason",
-        "a reason in the log that this release does not know",
+        "a reason that this release does not know",
         "nothing",
     )
 

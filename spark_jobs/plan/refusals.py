@@ -16,45 +16,45 @@ class PlanRefusal(NamedReason):
     JOB_ENDED = (
         "job_ended",
         "it finished, was cancelled or failed for good, or its sources were read to their end",
-        "nothing: it is planned when it runs again",
+        "nothing",
     )
-    BATCH_JOB = "batch_job", "Flink runs it as a batch job", "nothing: neither plan nor controller touches it"
+    BATCH_JOB = "batch_job", "Flink runs it as a batch job", "nothing: it is left alone"
     NO_GRAPH = (
         "no_graph",
-        "no reply shows its graph: it initialises, or comes from Prometheus without one",
-        "it is planned from the first reply with a graph; see [sources](sources.md)",
+        "no reply shows its graph",
+        "nothing while it initialises; from Prometheus: [graphs](sources.md#graphs)",
     )
     LOAD_UNSEEN = (
         "load_unseen",
         "no counter tells what a source takes in",
-        "`tidewise doctor` lists the counters of each source; brokers can tell instead, see [sources](sources.md)",
+        "`tidewise doctor` lists the counters; [brokers](sources.md#kafka) can tell instead",
     )
     NO_FORECAST = "no_forecast", "no forecast of a source within two days, or bins are missing", "run `tidewise_plan`"
     STALE_FORECAST = "stale_forecast", "the forecast is older than `planner.max_input_age_h`", "run `tidewise_plan`"
     NO_MODEL = (
         "no_model",
-        ("no champion, or the job or its operators were not in its training, or Flink never measured their busy time"),
-        "a training is triggered for a new job; see [the gate](gate.md)",
+        ("no champion, or its training had not the job, an operator or their busy time"),
+        "nothing for a new job; see [the gate](gate.md)",
     )
     UNKNOWN_OPERATOR = (
         "unknown_operator",
         "the job's graph cannot be read or changed since the training",
-        "it is planned after the next training",
+        "nothing: after the next training",
     )
     INPUTS_FAILED = (
         "inputs_failed",
-        "what is known of the job cannot be used; the detail names the error",
-        "see the log of the stage; other jobs are planned",
+        "the job's data cannot be used; the detail names the error",
+        "see the log of the stage",
     )
     PAST_HORIZON = (
         "past_horizon",
-        "the plan asked for lies in the past of the data (a backfill)",
-        "nothing: plans are only made for the future",
+        "the plan would lie in the past (a backfill)",
+        "nothing",
     )
     POLICY_FAILED = (
         "policy_failed",
         "the policy raised an error; the detail names it",
-        "see the log of the stage; choose another policy for the job",
+        "see the log of the stage, or choose another policy",
     )
 
 
