@@ -66,13 +66,13 @@ def format_table(cases: dict[str, str], tests: dict[str, list[str]]) -> str:
     """Return the tables in Markdown, one for each review."""
     lines: list[str] = []
     for review, title in TITLES.items():
-        lines += [f"## {title}", "", "| case | what could go wrong | tests |", "|---|---|---|"]
+        lines += [f"## {title}", "", "| what could go wrong | tests |", "|---|---|"]
         for case, text in cases.items():
             name, number = case.split()
             if name == review:
                 guarding = [*tests.get(case, []), *tests.get(f"{name} {number.partition('.')[0]}", [])]
                 listed = "<br>".join(f"`{test}`" for test in dict.fromkeys(guarding)) or "none"
-                lines.append(f"| {number} | {text} | {listed} |")
+                lines.append(f"| {text} | {listed} |")
         lines.append("")
     return "\n".join(lines)
 
