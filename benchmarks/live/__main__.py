@@ -57,7 +57,7 @@ class Progress:
 def parse(argv: list[str] | None) -> argparse.Namespace:
     """Read the arguments."""
     parser = CommandParser(prog="live", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--job", nargs="+", choices=JOBS, default=["q3"], help="queries of Nexmark (default: q3)")
+    parser.add_argument("--job", nargs="+", choices=list(JOBS), default=["q3"], help="of them (default: q3)")
     parser.add_argument("--policy", nargs="+", choices=list(POLICIES), default=list(DEFAULT_POLICIES))
     parser.add_argument("--minutes", type=number(3, 240), default=40.0, help="of the load that is measured")
     parser.add_argument("--seed", nargs="+", type=whole_number(0), default=[1], help="of the noise of the load")

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.isotonic import IsotonicRegression
 
-from benchmarks.live.live_job import LIVE_QUERIES, SLOTS, set_cluster, submit
+from benchmarks.live.live_job import JOBS, SLOTS, set_cluster
 from benchmarks.nexmark.counters import Flow, compare, read_counters
 from include.atomic_write import write_json
 from lab.local_flink.cluster import LocalCluster
@@ -103,25 +103,25 @@ def calibrate(
     """Measure a job on a cluster of its own and write the result.
 
     Args:
-        name: of the query.
+        name: of the job.
         known: what was measured before, which stays; the load of runs is scaled by it.
         folder: of the cluster.
         target: JSON file.
         say: prints a line.
     """
-    query, missing = LIVE_QUERIES[name], list_unmeasured(known)
-    flood = _FLOOD_UNITS * query.unit_per_s
+    live, missing = JOBS[name], list_unmeasured(known)
+    flood = _FLOOD_UNITS * live.unit_per_s
     with LocalCluster(folder, set_cluster(is_short=True), ready_timeout_s=180.0) as cluster:
         client = JobClient(cluster.rest_url, read_timeout_s=_REPLIES_S)
         # One subtask of each other vertex: the buffers of more exchanges would take up the flood while it is measured.
-        job_id = submit(client, cluster.work_dir, query, ((0, flood), (86_400, flood)), 1)
+        job_id = live.submit(client, cluster.work_dir, ((0, flood), (86_400, flood)), 1)
         wait_until_running(client, [job_id])
-        _rescale(client, job_id, query.costly[0], missing[0])
+        _rescale(client, job_id, live.costly, missing[0])
         time.sleep(_WARMS_UP_S)
         events, downtimes, flows = dict[int, float](), list[float](), dict[str, Flow]()
         for parallelism in missing:
             if parallelism < missing[0]:
-                downtimes.append(_rescale(client, job_id, query.costly[0], parallelism))
+                downtimes.append(_rescale(client, job_id, live.costly, parallelism))
             time.sleep(_SETTLES_S)
             before = read_counters(client, [job_id])
             time.sleep(_MEASURES_S)
@@ -129,8 +129,8 @@ def calibrate(
             flows = flows or shown  # of the most slots
             source = next(flow for flow in shown.values() if flow.name.startswith("Source"))
             events[parallelism] = source.in_per_s
-            say(f"{name}: {parallelism} of `{query.costly[0]}` carry {source.in_per_s:.0f} events/s")
-        vertices, costly = _describe(client, job_id, flows, query.costly[0])
+            say(f"{name}: {parallelism} of `{live.costly}` carry {source.in_per_s:.0f} events/s")
+        vertices, costly = _describe(client, job_id, flows, live.costly)
     if known is not None:
         result = replace(known, events_per_s={**events, **known.events_per_s})
     else:

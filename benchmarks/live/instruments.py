@@ -94,17 +94,20 @@ class Instruments:
             self._ended.wait(next_s - time.monotonic())
 
     def _read_metrics(self, vertices: list[Mapping[str, Any]]) -> dict[str, float]:
-        """Return name -> sum over the subtasks, of ages the most; empty while not all of them are shown."""
+        """Return name -> sum over subtasks and sinks, of ages the most; empty while not all of them are shown."""
         try:
             self._paths = self._paths or self._list_paths(vertices)
             shown = [one for path in self._paths for one in self._client.transport.get_json(path)]
         except (FlinkError, KeyError):
             self._paths = []
             return {}
-        result = {}
-        for one in shown:
+        result: dict[str, float] = {}
+        for one in shown:  # of several sinks each has its own
             name = str(one["id"]).rpartition(".")[2]
-            result[name] = float(one["max" if name.startswith("oldest") else "sum"])
+            if name.startswith("oldest"):
+                result[name] = max(result.get(name, -math.inf), float(one["max"]))
+            else:
+                result[name] = result.get(name, 0.0) + float(one["sum"])
         if set(result) != set(_ALL):
             self._paths = []
             return {}

@@ -22,7 +22,7 @@ from benchmarks.live.__main__ import TRACES, Progress, find_calibration, prepare
 from benchmarks.live.calibration import Calibration
 from benchmarks.live.calls import run_call
 from benchmarks.live.hourly_runs import HourlyRuns
-from benchmarks.live.live_job import JOBS, LIVE_QUERIES, SLOTS, count_expected_rows
+from benchmarks.live.live_job import JOBS, QUERY_JOBS, SLOTS
 from benchmarks.live.load_window import BIN_S
 from benchmarks.live.morning_load import DAYS_BEFORE, LaidTrace, continue_load, holds_rise, lay_trace
 from benchmarks.live.morning_report import PartResult, format_morning, join_parts, read_parts, write_part
@@ -89,7 +89,7 @@ class Course:
 def parse(argv: list[str] | None) -> argparse.Namespace:
     """Read the arguments."""
     parser = CommandParser(prog="morning", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--job", choices=JOBS, default="q3", help="query of Nexmark (default: q3)")
+    parser.add_argument("--job", choices=QUERY_JOBS, default="q3", help="query of Nexmark (default: q3)")
     parser.add_argument("--hours", type=number(0, 24, above=True), default=6.0, help="of the load that are measured")
     parser.add_argument(
         "--part-minutes", type=number(5, 1440), default=1440.0, help="after which this call ends with a savepoint"
@@ -211,8 +211,7 @@ def report(options: argparse.Namespace, folder: Path, calibration: Calibration, 
     parts, course = read_parts(folder), Course.read(folder)
     last, is_done, rows = parts[-1].run, is_whole(parts, course), None
     if is_done and last.records_in is not None:
-        trace = folder / f"flink-{len(parts)}" / f"trace-{LIVE_QUERIES[options.job].name}.csv"
-        rows = count_expected_rows(options.job, last.records_in, trace)
+        rows = JOBS[options.job].count_expected_rows(last.records_in, folder / f"flink-{len(parts)}")
     morning = join_parts(parts, lay(course, calibration), course.submitted_s, calibration, rows)
     table = format_morning(morning, f"{options.job}, {course.hours:g} hours")
     write_json(folder.with_suffix(".json"), {**asdict(course), **asdict(morning)})

@@ -16,13 +16,11 @@ from typing import TypeVar
 from benchmarks.live.calibration import Calibration
 from benchmarks.live.instruments import Instruments
 from benchmarks.live.live_job import (
-    LIVE_QUERIES,
+    JOBS,
     SLOTS,
     START_UTILISATION,
     TASK_MANAGERS,
-    count_expected_rows,
     set_cluster,
-    submit,
 )
 from benchmarks.live.load_window import BIN_S, Trace, integrate
 from benchmarks.live.measures import Moment, Prices, Reading, RunSpan, fill_gaps, measure
@@ -125,7 +123,7 @@ def run_policy(
         jar: of Flink's autoscaler.
         say: prints a line.
     """
-    policy, query, part = POLICIES[plan.policy], LIVE_QUERIES[calibration.query], plan.part
+    policy, live, part = POLICIES[plan.policy], JOBS[calibration.query], plan.part
     first_per_s = integrate(plan.trace, plan.starts_s, plan.starts_s + 1)
     first = calibration.find_parallelism(first_per_s, START_UTILISATION)
     if policy.starts_at_peak:
@@ -146,7 +144,7 @@ def run_policy(
         if part is not None:  # the clock of the load goes on
             submitted_s, savepoint = plan.begins_s - plan.span_s[0], part.savepoint
             start_ms = round(1000 * submitted_s)
-        job_id = submit(client, cluster.work_dir, query, plan.trace, first, start_ms=start_ms, savepoint=savepoint)
+        job_id = live.submit(client, cluster.work_dir, plan.trace, first, start_ms=start_ms, savepoint=savepoint)
         count_due = partial(integrate, plan.trace, 0.0)
         instruments = Instruments(client, job_id, calibration.costly, submitted_s, count_due)
         with instruments.reading():
@@ -161,7 +159,7 @@ def run_policy(
         if part is not None and not trouble:
             ended = client.stop_with_savepoint(job_id, part.savepoints)
         elif counts[0] is not None:
-            rows = count_expected_rows(query.name, counts[0], cluster.work_dir / f"trace-{query.name}.csv")
+            rows = live.count_expected_rows(counts[0], cluster.work_dir)
     span = RunSpan(plan.trace, plan.span_s, lost_at_s, SLOTS)
     begin_s, end_s = plan.span_s
     return RunResult(

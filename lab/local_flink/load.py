@@ -26,12 +26,13 @@ ENRICHED, EXPRESS = f"{ENRICH} -> aged -> {SINK}", f"express -> express {SINK}"
 
 
 class LoadTopology(StrEnum):
-    """What the load job is made of: four vertices in a row (counted: the sink's counts), one, or with a side output."""
+    """What the load job is made of: four vertices in a row, one, or with a side output; counted: the sinks count."""
 
     PLAIN = "plain"
     COUNTED = "counted"
     CHAINED = "chained"
     SIDE_OUTPUTS = "side-outputs"
+    COUNTED_SIDE_OUTPUTS = "counted-side-outputs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ class LoadOptions:
         customers: number of keys of ``aggregate``.
         emit_every: ``aggregate`` emits one record per this many of a key (its selectivity is the inverse).
         parallelism: of every vertex at the start.
+        splits: shares of the source that its readers divide.
         warm_up_sources: sources that finish soon, all of one name, as a job has that reads history first.
         form: of the job graph.
         chaining: whether Flink may chain operators, as it does by default.
@@ -70,6 +72,7 @@ class LoadOptions:
     emit_every: int = 10
     max_parallelism: int = 128
     parallelism: int = 1
+    splits: int = 12
     warm_up_sources: int = 0
     form: LoadTopology = LoadTopology.PLAIN
     chaining: bool = True
@@ -93,6 +96,7 @@ class LoadOptions:
             "emit-every": self.emit_every,
             "max-parallelism": self.max_parallelism,
             "parallelism": self.parallelism,
+            "splits": self.splits,
             "job-name": self.job_name,
             "warm-up-sources": self.warm_up_sources,
             "form": self.form,

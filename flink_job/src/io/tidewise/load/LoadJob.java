@@ -12,7 +12,7 @@ import org.apache.flink.streaming.api.datastream.SingleOutputStreamOperator;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
 
 /**
- * Orders in one of four forms.
+ * Orders in one of five forms.
  *
  * <p>plain: Source: orders, enrich, aggregate, sink, each a vertex of its own, since between any two of them records
  * are rebalanced or keyed.
@@ -23,6 +23,8 @@ import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
  *
  * <p>side-outputs: a source vertex that filters and routes in its chain; express orders go over a side output to a
  * vertex of their own, the others to enrich; each of the two has its sink in its chain.
+ *
+ * <p>counted-side-outputs: the same, and each sink's chain counts what it gets, and how old it is.
  *
  * <p>Arguments: --trace FILE (second,rate_per_s; read where the job is submitted, that is on the JobManager)
  * [--compression 1] [--cost-us 100] [--wait-us 0] [--customers 1000] [--emit-every 10] [--splits 12]
@@ -74,11 +76,12 @@ public final class LoadJob {
         Behaviour behaviour = new Behaviour(given.getOrDefault("behaviour", ""));
         Enrich enrich = new Enrich(number(given, "cost-us", 100), number(given, "wait-us", 0), number(given, "fails-above", 1_000_000), behaviour);
         Totals totals = new Totals(number(given, "emit-every", 10), behaviour);
-        switch (oneOf(given, "form", "plain", "counted", "chained", "side-outputs")) {
+        switch (oneOf(given, "form", "plain", "counted", "chained", "side-outputs", "counted-side-outputs")) {
             case "counted" -> FlinkApi.discard(
                     aggregate(orders, enrich, totals).map(new Received()).name("received").uid("received"), "sink");
             case "chained" -> FlinkApi.discard(keep(orders, given).map(enrich).name("enrich").uid("enrich"), "sink");
-            case "side-outputs" -> sendExpressAside(keep(orders, given), enrich, number(given, "express-one-in", 10));
+            case "side-outputs" -> sendExpressAside(route(orders, given), enrich);
+            case "counted-side-outputs" -> countBothWays(route(orders, given), enrich);
             default -> FlinkApi.discard(aggregate(orders, enrich, totals), "sink");
         }
         env.execute(given.getOrDefault("job-name", "orders-load"));
@@ -104,15 +107,28 @@ public final class LoadJob {
         return orders.filter(order -> order.sequence % oneIn == 0).name("keep").uid("keep");
     }
 
-    private static void sendExpressAside(DataStream<Order> orders, Enrich enrich, int expressOneIn) {
-        SingleOutputStreamOperator<Order> routed =
-                orders.process(new Route(expressOneIn)).name("route").uid("route");
+    private static SingleOutputStreamOperator<Order> route(DataStream<Order> orders, Map<String, String> given) {
+        return keep(orders, given).process(new Route(number(given, "express-one-in", 10))).name("route").uid("route");
+    }
+
+    private static void sendExpressAside(SingleOutputStreamOperator<Order> routed, Enrich enrich) {
         FlinkApi.discard(
                 routed.rebalance().map(enrich).name("enrich").uid("enrich").map(new Aged()).name("aged").uid("aged"), "sink");
         DataStream<Order> express = routed.getSideOutput(Route.EXPRESS)
                 .rebalance()
                 .map(order -> order)
                 .returns(Order.class)
+                .name("express")
+                .uid("express");
+        FlinkApi.discard(express, "express sink");
+    }
+
+    private static void countBothWays(SingleOutputStreamOperator<Order> routed, Enrich enrich) {
+        DataStream<Order> enriched = routed.rebalance().map(enrich).name("enrich").uid("enrich");
+        FlinkApi.discard(enriched.map(new OrderArrivals()).name("arrivals").uid("arrivals"), "sink");
+        DataStream<Order> express = routed.getSideOutput(Route.EXPRESS)
+                .rebalance()
+                .map(new OrderArrivals())
                 .name("express")
                 .uid("express");
         FlinkApi.discard(express, "express sink");
