@@ -1,4 +1,4 @@
-"""The short form of `make live`: two policies and one rise of the load on a real Flink cluster (ten minutes)."""
+"""The short form of `make live`: two policies and one rise of the load on a real Flink cluster (ten minutes a job)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from benchmarks.live.results import read_result, result_file
 pytestmark = [pytest.mark.long, pytest.mark.timeout(2400)]
 
 
-def test_two_policies_on_one_rise_lose_nothing(tmp_path: Path):
+@pytest.mark.parametrize("job", ["q3", "orders"])
+def test_two_policies_on_one_rise_lose_nothing(job: str, tmp_path: Path):
     """Judged by counts: what was due by the clock was emitted, and the rows that it gives came to the sink."""
-    arguments = ["--policy", "controller_alone", "none", "--minutes", "3", "--allow-busy", "--out", str(tmp_path)]
+    arguments = ["--job", job, "--policy", "controller_alone", "none", "--minutes", "3", "--allow-busy"]
+    arguments += ["--out", str(tmp_path)]
     assert main(arguments) == 0
-    runs = {name: read_result(result_file(tmp_path / "live", name, "q3", 1)) for name in ("controller_alone", "none")}
+    runs = {name: read_result(result_file(tmp_path / "live", name, job, 1)) for name in ("controller_alone", "none")}
     for run in runs.values():
         assert run.trouble == ""
         assert run.records_in is not None
