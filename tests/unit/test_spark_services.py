@@ -1,9 +1,10 @@
-"""The recipes of docs/spark_services.md, as they stand: files by content, nothing that only this machine has."""
+"""The recipes of docs/service/spark_services.py: files by content, nothing that only this machine has."""
 
 from __future__ import annotations
 
 import json
 import re
+import runpy
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,8 @@ from include.spark.jars import DELTA_JARS, LOG_STORE_CLASS, S3_JARS, SparkJars
 from include.spark.shipped_settings import ship_settings
 from include.spark.submission import Submission
 
-_PAGE = (PROJECT / "docs/spark_services.md").read_text()
-RECIPES: dict[str, Any] = {}
-exec("\n".join(re.findall(r"```python\n(.*?)```", _PAGE, re.DOTALL)), RECIPES)
+_FILE = PROJECT / "docs" / "service" / "spark_services.py"
+RECIPES = runpy.run_path(str(_FILE))
 SERVICES = sorted(name for name in RECIPES if name.endswith("_options") and name != "wait_options")
 SETTINGS = Settings.model_validate(
     {
@@ -97,6 +97,9 @@ def test_a_request_has_every_part_once_and_names_nothing_that_only_this_machine_
 
 def test_every_service_has_a_recipe_and_a_file_is_brought_once(store: MemoryStore, submission: Submission) -> None:
     assert SERVICES == ["databricks_options", "emr_serverless_options", "emr_step_options", "spark_operator_options"]
+    page = (PROJECT / "docs" / "spark_services.md").read_text()
+    operators = {name.removesuffix("_options") for name in SERVICES}
+    assert operators == {*re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)} <= RECIPES.keys()
     first = RECIPES["ship"](submission.package, SETTINGS)
     before = store.list().collect()
     assert RECIPES["ship"](submission.package, SETTINGS) == first
@@ -104,5 +107,5 @@ def test_every_service_has_a_recipe_and_a_file_is_brought_once(store: MemoryStor
 
 
 def test_the_spark_that_is_named_is_the_one_that_is_pinned() -> None:
-    (version,) = re.findall(r'"sparkVersion": "([\d.]+)"', _PAGE)
+    (version,) = re.findall(r'"sparkVersion": "([\d.]+)"', _FILE.read_text())
     assert f"pyspark=={version}\n" in (PROJECT / "requirements.in").read_text()
