@@ -13,7 +13,7 @@ from models.control.state import OF_A_PERSON, ObservedJob, Request
 
 def count_missing(request: Request, observed: ObservedJob) -> int:
     """Return the slots that a running job was asked for and that the cluster does not have; 0 where nobody knows."""
-    if not observed.running or observed.free_slots is None or dict(observed.requested or {}) != dict(request.target):
+    if observed.free_slots is None or dict(observed.requested or {}) != dict(request.target):
         return 0
     return max(_slots_of(request, observed) - observed.slots - observed.free_slots, 0)
 

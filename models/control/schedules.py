@@ -11,7 +11,7 @@ from models.control.state import Intention, Origin
 def keep_schedule(case: Case) -> Intention | None:
     """Return what a job should run at by its schedules; None without any that is on, or where it is within."""
     asked, limits = dict(case.observed.requested or {}), case.limits
-    if not limits.schedule_reason or not asked:
+    if not limits.schedule_reason:
         return None
     target = bound_target(asked, case.observed, limits)
     if target == asked:

@@ -78,6 +78,12 @@ def test_a_vertex_may_go_the_other_way_where_that_was_shown() -> None:
     assert reconcile(case(at(4), at(9, 3), shown)).reason == "reactive"
 
 
+def test_a_vertex_that_was_shown_to_rise_may_stay_and_not_fall() -> None:
+    shown = replace(YES, target=at(8, 5))
+    assert reconcile(case(at(4), at(8, 4), shown)).reason == "reactive"
+    assert reconcile(case(at(4), at(8, 3), shown)).reason == "needs_approval"
+
+
 @pytest.mark.parametrize("ahead_s", [-900.0, 0.0, 900.0])
 @pytest.mark.covers("harm yes-twice")
 def test_one_yes_is_one_request_whatever_the_clock_of_who_gives_it(ahead_s: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -101,6 +102,28 @@ def test_a_savepoint_is_spared_where_something_may_be_sent(
     assert outcome_of(reconcile(follow(saves, FORCED))) == (Verb.ROLL_BACK, "savepoint_in_progress")
     held_back = follow(replace(saves, **observed), FORCED, **limits)  # type: ignore[arg-type]
     assert reconcile(held_back).reason == "in_flight"
+
+
+def test_a_savepoint_is_spared_though_slots_are_missing() -> None:
+    saves = replace(ASKED, readiness=SAVES, free_slots=1)
+    assert outcome_of(reconcile(follow(saves, FORCED))) == (Verb.ROLL_BACK, "savepoint_in_progress")
+    assert outcome_of(reconcile(follow(replace(saves, readiness=None), FORCED))) == (Verb.WAIT, "slots_missing")
+
+
+def test_what_takes_a_request_back_is_not_given_up_for_slots_that_are_missing() -> None:
+    """They were the job's before, and there is nothing to go back to from it."""
+    back = replace(SENT, is_rollback=True, sent_at_s=NOW_S - 3600, deadline_s=NOW_S - 3420, arrived_at_s=NOW_S - 3599)
+    back = replace(back, slots_came_at_s=math.inf)
+    assert outcome_of(reconcile(follow(replace(ASKED, free_slots=1), back))) == (Verb.WAIT, "in_flight")
+
+
+def test_only_a_savepoint_that_failed_since_the_request_is_to_be_asked_for_again() -> None:
+    for failed_s, told in ((-70.0, ""), (-50.0, "; a savepoint failed 10 s after the request: ask for it again")):
+        failed = Readiness(replace(SAVES.checkpoints, savepoints=0, savepoint_failed_at_s=NOW_S + failed_s))
+        runs = follow(replace(ASKED, running=FOUR, readiness=failed))
+        action = reconcile(replace(runs, history=replace(runs.history, ahead_s=0.0)))
+        assert outcome_of(action) == (Verb.CONFIRM, "runs_as_requested")
+        assert action.detail.partition(";")[1:] == told.partition(";")[1:]
 
 
 def test_a_rescale_that_has_begun_is_not_taken_back_for_a_savepoint() -> None:

@@ -567,3 +567,4 @@ def test_a_job_has_started_again_only_where_both_times_are_known_and_differ() ->
     assert not has_arrived(known, replace(RUNS, running_since_s=500.0))
     assert not has_arrived(known, replace(RUNS, running_since_s=None))
     assert not has_arrived(SENT, replace(RUNS, running_since_s=700.0))
+    assert not has_arrived(known, replace(RUNS, running={}, running_since_s=700.0))  # not all of it runs yet

@@ -54,6 +54,8 @@ def test_a_yes_reaches_no_further_than_the_band_in_slots_and_not_only_in_each_ve
     observed = replace(RUNS, slot_sharing_group={"a": "left", "b": "right"})
     assert YES.covers(observed, {"a": 6, "b": 4}, band=0.25)
     assert not YES.covers(observed, {"a": 6, "b": 6}, band=0.25)  # each by two, and both by four of eight slots
+    for now, is_covered in (({"a": 1, "b": 2}, True), ({"a": 1, "b": 1}, False)):
+        assert YES.covers(replace(observed, running=now, requested=now), FOUR, band=0.125) is is_covered
 
 
 def test_of_the_answers_before_the_last_request_those_that_allowed_it_are_used_up() -> None:

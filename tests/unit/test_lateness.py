@@ -67,6 +67,10 @@ def test_a_job_that_is_gone_is_neither_and_one_that_has_failed_is_down() -> None
     assert since(case(None, LATE, replace(gone, problem="unreadable_reply"))) == (NOW_S - 300, None)
 
 
+def test_a_job_that_is_late_or_down_needs_help() -> None:
+    assert [one.needs_help for one in (KNOWN, LATE, DOWN)] == [False, True, True]
+
+
 def test_a_request_that_is_withdrawn_before_it_leaves_does_not_make_the_job_late_anew() -> None:
     assert end_unsent_request(case(101.0, LATE)).late_since_s == NOW_S - 300
     first = end_unsent_request(case(101.0))

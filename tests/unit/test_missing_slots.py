@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pytest
 
@@ -15,9 +16,10 @@ from include.settings import check_settings
 from models.control.case import Action, Case, Verb
 from models.control.history import advance_history
 from models.control.limits import Limits
+from models.control.missing_slots import count_missing, note_slots
 from models.control.readiness import Checkpoints, Readiness
 from models.control.reconcile import reconcile
-from models.control.state import Intention, JobHistory, Mode, ObservedJob, Origin, Parallelism
+from models.control.state import Intention, JobHistory, Mode, ObservedJob, Origin, Parallelism, Request
 
 NOW_S = 1_000_000.0
 TWO, FOUR = ({"a": n, "b": n} for n in (2, 4))
@@ -135,6 +137,49 @@ def test_a_person_s_pin_is_not_kept_waiting_by_slots() -> None:
     assert job.run(3)[1] == (2, "roll_back", "slots_missing")
     demanded = Elastic(slots_s=3000, wish=lambda _: None, limits=lambda _: replace(AUTO, pin_all=4))
     assert [step[1:] for step in demanded.run(52)] == [("rescale", "pin"), ("confirm", "runs_as_requested")]
+
+
+def test_what_a_person_demands_instead_waits_until_something_may_be_sent() -> None:
+    pinned = replace(AUTO, pin_all=2)
+    job = Elastic(
+        slots_s=math.inf,
+        limits=lambda at_s: AUTO if at_s < 120 else replace(pinned, is_held=True) if at_s < 300 else pinned,
+    )
+    assert job.run(6)[1:] == [(5, "roll_back", "slots_missing")]
+
+
+def test_a_pin_of_more_ends_a_wait_that_has_lasted_its_time() -> None:
+    pinned = replace(AUTO, pin_all=5)
+    job = Elastic(slots_s=math.inf, limits=lambda at_s: AUTO if at_s < 900 else pinned)
+    assert job.run(16)[1:] == [(15, "roll_back", "slots_missing")]
+
+
+SENT = Request("step", "j", FOUR, TWO, TWO, NOW_S - 60, NOW_S + 120)
+LACKS = ObservedJob("j", "RUNNING", TWO, FOUR, free_slots=1, slot_sharing_group={"b": "own"})
+
+
+@pytest.mark.parametrize(
+    ("changed", "missing"),
+    [
+        ({}, 3),
+        ({"running": {"a": 2}}, 1),  # b has finished
+        ({"running": {}, "state": "RESTARTING"}, 0),
+        ({"requested": TWO}, 0),
+        ({"requested": None}, 0),
+        ({"free_slots": None}, 0),
+        ({"free_slots": 9}, 0),
+    ],
+)
+def test_slots_are_missing_that_flink_was_asked_for_and_a_running_job_has_not(
+    changed: dict[str, Any], missing: int
+) -> None:
+    assert count_missing(SENT, replace(LACKS, **changed)) == missing
+
+
+def test_of_a_job_that_does_not_run_nobody_knows_whether_its_slots_have_come() -> None:
+    short = note_slots(SENT, LACKS, NOW_S)
+    assert note_slots(short, replace(LACKS, running={}, state="RESTARTING"), NOW_S + 60) == short
+    assert note_slots(short, replace(LACKS, free_slots=4), NOW_S + 60).slots_came_at_s == NOW_S + 60
 
 
 def test_a_job_that_waits_for_slots_keeps_no_other_from_its_turn() -> None:

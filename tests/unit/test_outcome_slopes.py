@@ -93,6 +93,22 @@ def test_of_a_source_without_arrivals_the_throughput_tells() -> None:
         assert judge_outcome(ROSE, CONFIRMED_S, unknown, after).is_worse is is_worse
 
 
+def test_of_a_source_without_arrivals_the_slope_tells() -> None:
+    unknown = replace(OVERLOADED, arriving_per_s=math.nan)
+    after = replace(CATCHES_UP, arriving_per_s=math.nan)
+    assert judge_outcome(ROSE, CONFIRMED_S, unknown, replace(after, backlog_slope_per_s=-200.0)) == OutcomeCheck()
+    grows = judge_outcome(ROSE, CONFIRMED_S, unknown, replace(after, backlog_slope_per_s=200.0))
+    assert grows.is_worse is True  # how it grew before is not known: then it stood still
+
+
+def test_a_backlog_that_still_falls_after_an_hour_is_no_harm_though_a_slot_carries_less() -> None:
+    before = replace(OVERLOADED, capacity_per_s={"join": 800.0})
+    after = replace(CATCHES_UP, until_s=CONFIRMED_S + 3600, capacity_per_s={"join": 600.0})
+    assert judge_outcome(ROSE, CONFIRMED_S, before, after) == NO_HARM
+    stands = replace(after, backlog_slope_per_s=0.0)
+    assert judge_outcome(ROSE, CONFIRMED_S, replace(before, backlog_slope_per_s=0.0), stands).is_worse is True
+
+
 def judged(outcome: OutcomeCheck, desired: dict[str, int] | None) -> Case:
     history = JobHistory(
         "j", known_requested=TWO, last_good=ONE, to_judge=ROSE, confirmed_at_s=CONFIRMED_S, last_change_at_s=CONFIRMED_S

@@ -83,7 +83,9 @@ def test_a_wait_says_which_state_its_request_is_in() -> None:
 
     before = replace(RUNS, running=TWO, running_since_s=7.0)
     assert told(SENT, before) == "a request is in flight: the job runs on until Flink begins"
-    assert told(SENT, replace(RUNS, running={})) == "a request is in flight: the job restores its state"
+    assert told(SENT, replace(before, running_since_s=None)).endswith("the job runs on until Flink begins")
+    for restoring in (replace(before, running={}), replace(RUNS, running={}), replace(RUNS, running={"a": 3})):
+        assert told(SENT, restoring) == "a request is in flight: the job restores its state"
 
 
 def test_change_times_are_what_is_assumed_until_requests_tell() -> None:
