@@ -83,9 +83,9 @@ class OperatorActuator:
             RequestUnknownError: Flink or the API server does not reply.
         """
         # The resource is read first: a change of it that comes in between is then met by a conflict.
-        result = _ask(lambda: self._directory.find_known(job))
+        result = _ask(lambda: self._directory.find_known(job)) or MatchedResource(None)
         observed = self._flink.observe(job)
-        if observed.job_id is not None and (result is None or not result.fits(observed.job_id)):
+        if observed.job_id is not None and not result.fits(observed.job_id):
             result = _ask(lambda: self._directory.find(job, observed.job_id))
         return self._join(job, observed, result)
 
@@ -159,14 +159,14 @@ class OperatorActuator:
         except ApiError as error:
             raise RequestUnknownError(f"{resource.title}: {error}") from error
 
-    def _join(self, job: str, observed: ObservedJob, result: MatchedResource | None) -> ObservedJob:
+    def _join(self, job: str, observed: ObservedJob, result: MatchedResource) -> ObservedJob:
         """Return what Flink says, with what the resource adds; keeps the resource for the request that may follow."""
         with self._lock:
             self._judged.pop(job, None)
         if observed.job_id is None or observed.requested is None:
             return observed
-        if result is None or result.resource is None:
-            return hinder(observed, *(("no_resource", "") if result is None else (result.obstacle, result.detail)))
+        if result.resource is None:
+            return hinder(observed, result.obstacle, result.detail)
         try:
             described = self._describe(observed, result.resource)
         except OverridesError as error:

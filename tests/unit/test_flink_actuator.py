@@ -116,16 +116,21 @@ def test_a_finished_vertex_is_left_out_and_the_others_run(server):
 
 
 @pytest.mark.parametrize(
-    ("status", "why"),
+    ("changed", "why"),
     [
         ({}, ""),
-        ({SOURCE: "FINISHED"}, ""),
-        ({ENRICH: "INITIALIZING"}, "its vertex enrich is INITIALIZING"),
-        ({SOURCE: "SCHEDULED", ENRICH: "DEPLOYING"}, "its vertex Source: orders is SCHEDULED, and 1 more do not run"),
+        ({"status": {SOURCE: "FINISHED"}}, ""),
+        ({"status": {ENRICH: "INITIALIZING"}}, "its vertex enrich is INITIALIZING"),
+        (
+            {"status": {SOURCE: "SCHEDULED", ENRICH: "DEPLOYING"}},
+            "its vertex Source: orders is SCHEDULED, and 1 more do not run",
+        ),
+        ({"parallelism": {SOURCE: 1, ENRICH: 0}}, "its vertex enrich is without a parallelism"),
+        ({"names": {SOURCE: ""}, "status": {SOURCE: "CREATED"}}, f"its vertex {SOURCE} is CREATED"),
     ],
 )
-def test_a_running_job_names_the_vertex_that_does_not_run(server, status, why):
-    server.jobs[0].status = status
+def test_a_running_job_names_the_vertex_that_does_not_run(server, changed, why):
+    server.jobs[0] = replace(server.jobs[0], **changed)
     assert observe(server).not_at_work == why
     server.jobs[0].state = "FAILING"
     assert observe(server).not_at_work == ""

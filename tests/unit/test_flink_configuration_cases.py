@@ -76,6 +76,14 @@ def test_without_the_time_of_its_submission_it_is_asked_for_each_time(world: Wor
     assert world.configuration.find_autoscaler(ORDERS, 5) == (AUTOSCALER, "")
 
 
+def test_a_configuration_of_a_job_that_waits_for_resources_is_asked_for_again(world: World) -> None:
+    """Flink leaves out of it what the job has set."""
+    world.server.troubles[JOB_PATH] = flink_server.reply_with({"jid": ORDERS, "name": "orders"})
+    assert world.configuration.find_autoscaler(ORDERS, 5) == (None, "the job's configuration cannot be read")
+    world.server.troubles.clear()
+    assert world.configuration.find_autoscaler(ORDERS, 5) == (None, "")
+
+
 def test_what_is_known_of_jobs_that_have_gone_is_forgotten_and_of_the_others_kept(world: World) -> None:
     world.configuration.find_autoscaler(ORDERS, 5)
     world.configuration.forget([ORDERS, RIDES])

@@ -111,6 +111,17 @@ def test_a_session_job_without_its_deployment_is_found_by_its_id() -> None:
     assert api.asked == [(DEPLOYMENT, "gone")]
 
 
+@pytest.mark.parametrize("status", [0, 403])
+def test_a_resource_stays_known_while_it_is_there_or_nobody_may_look(two: Resources, status: int) -> None:
+    directory = ResourceDirectory(two, Kubernetes())  # type: ignore[arg-type]
+    directory.find(JOB, "1")
+    two.refuses_with = status
+    directory.read_all()
+    two.refuses_with = 0
+    known = directory.find_known(JOB)
+    assert known is not None and known.fits("1")
+
+
 def test_a_job_whose_resource_was_deleted_is_forgotten() -> None:
     api, held = Resources(), list[int]()
     directory = ResourceDirectory(api, Kubernetes())  # type: ignore[arg-type]
