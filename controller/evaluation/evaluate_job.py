@@ -51,8 +51,7 @@ def evaluate_job(view: JobView, previous: EvaluationState, settings: Settings, n
         remembered = None
     elif decision.wanted is not None or renamed is not None:  # else it was not asked
         remembered = PolicyMemory(hosted.name, store(hosted.name, after.policy) or "")
-    if decision.due is None and decision.wanted is not None:
-        decision = _limit_single(decision, view, running, settings)
+    decision = _limit_single(decision, view, running, settings)
     valid_until_s = float(now_s + settings.planner.timing.apply_every_s)
     return EvaluationState(
         plan_as_of_s=after.plan_as_of_s,
@@ -128,9 +127,12 @@ def _read_plan(view: JobView, settings: Settings) -> Plan | None:
 def _limit_single(
     decision: ReactiveDecision, view: JobView, running: Mapping[str, int], settings: Settings
 ) -> ReactiveDecision:
-    """Return a decision of which a single window's figures move the job by no more than a share of what runs."""
+    """Return a decision of which a single window's figures move the job by no more than a share of what runs.
+
+    A step of a plan stays as it was planned.
+    """
     graph, observed = (view.seen.graph if view.seen is not None else None) or view.graph, view.observations
-    if decision.wanted is None:
+    if decision.due is not None or decision.wanted is None:
         return decision
     if (
         graph is not None

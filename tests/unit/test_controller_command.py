@@ -17,6 +17,7 @@ from flink_server import FakeJob, FlinkServer, serving
 from signal_handlers import restoring_handlers
 
 from controller import command
+from controller.health import ControllerHealth
 from controller.loop import run_ticks
 from controller.tick import Ticker, TickSummary
 from include.settings import Settings
@@ -123,6 +124,31 @@ def test_changed_settings_begin_it_anew_until_it_ends(
     assert runs == [(["east"], "lake", math.inf), (["east"], "moved", math.inf)]
     assert len(capsys.readouterr().out.splitlines()) == 2
     assert "paths.lake changed" in caplog.text
+
+
+def test_what_has_ended_is_removed_at_the_first_tick_and_every_hour(
+    world: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where all begins anew meanwhile."""
+    begun_s, removed, runs = END.timestamp(), list[tuple[str, float]](), list[int]()
+    clock = [begun_s]
+    monkeypatch.setattr(command, "delete_ended", lambda lake, now_s: removed.append((Path(lake).name, now_s - begun_s)))
+
+    def run(ticker: Ticker, settings: Settings, clusters: list[str], until_s: float, **given: Any) -> str:
+        runs.append(len(runs))
+        for _ in range(3):
+            given["on_tick"](TickSummary())
+            clock[0] += 1800.0
+        return "the settings changed" if len(runs) == 1 else ""
+
+    monkeypatch.setattr(command, "run_ticks", run)
+    settings = command.load_anchored()
+    ticker = command.start(settings, ["east"], lambda: clock[0])
+    health = ControllerHealth(lambda: clock[0], 60.0)
+    process = command.Process(["east"], lambda: clock[0], threading.Event(), health)
+    command.go_on(ticker, settings, ["east"], math.inf, process)
+    assert len(runs) == 2
+    assert removed == [("lake", 0.0), ("lake", 3600.0), ("lake", 7200.0)]
 
 
 @pytest.mark.parametrize(

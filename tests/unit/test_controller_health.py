@@ -179,6 +179,23 @@ def test_a_request_that_never_ends_is_ended(health: ControllerHealth, monkeypatc
         send_slowly(client)
 
 
+@pytest.mark.parametrize(("error", "is_shown"), [(BrokenPipeError(), False), (ZeroDivisionError(), True)])
+def test_what_goes_wrong_in_an_answer_is_shown_unless_a_client_has_gone(
+    health: ControllerHealth,
+    error: Exception,
+    is_shown: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def fail() -> bytes:
+        raise error
+
+    monkeypatch.setattr(health, "metrics", fail)
+    with serve_health(health, "127.0.0.1", 0) as port, pytest.raises(OSError, match="without response"):
+        ask(port, "/metrics")
+    assert (type(error).__name__ in capsys.readouterr().err) is is_shown
+
+
 def test_after_the_end_nobody_listens(health: ControllerHealth) -> None:
     with serve_health(health, "127.0.0.1", 0) as port:
         pass

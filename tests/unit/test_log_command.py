@@ -17,6 +17,7 @@ from control_entries import FOUR, NOW_S, entry_for, plain_case
 from cli.log import main
 from controller.log.control_log import Provenance
 from controller.log.delta_log import DeltaControlLog, open_control_log
+from controller.log.log_reading import plain_row
 from include.settings import PROJECT
 from models.control.limits import Limits
 from models.control.state import Mode, ObservedJob
@@ -86,6 +87,18 @@ def test_every_column_as_json(out, capsys) -> None:
     assert rows[0]["history"]["in_flight"]["target"] == FOUR
     assert rows[0]["parallelism_to"] == {"Source: orders": 4, "enrich": 4}
     assert rows[0]["at"] == datetime.fromtimestamp(NOW_S, UTC).isoformat()
+
+
+def test_what_a_row_does_not_say_is_null_in_json() -> None:
+    unknown = dict.fromkeys(("parallelism_from", "operators", "desired", "answer"))
+    known = {"parallelism_to": [("a", 4)], "limits": '{"mode": "auto"}', "entry": 7}
+    assert plain_row({**unknown, **known, "at": datetime.fromtimestamp(NOW_S, UTC)}) == {
+        **unknown,
+        "parallelism_to": {"a": 4},
+        "limits": {"mode": "auto"},
+        "entry": 7,
+        "at": datetime.fromtimestamp(NOW_S, UTC).isoformat(),
+    }
 
 
 def test_only_the_hours_asked_for(out, capsys) -> None:

@@ -41,6 +41,19 @@ def test_each_step_is_held_against_what_was_measured_before_itself(log: DeltaCon
     assert outcome.before.throughput_per_s == 700.0
 
 
+def test_a_step_before_which_nothing_was_measured_is_not_held_against_what_was_before_another(
+    log: DeltaControlLog,
+) -> None:
+    judge = RescaleEvaluator("live", log, 60.0)
+    log.append(sent())
+    judge.judge("orders", view(BEFORE))
+    log.append(sent("step-2"))
+    judge.judge("orders", view(None))
+    log.append_all([confirmed("step-2"), judged(FINE, "step-2")])
+    judge.note_outcome("orders", view(AFTER))
+    assert judge.outcomes == []
+
+
 def test_a_request_in_flight_is_not_judged_whatever_was_confirmed_before(log: DeltaControlLog) -> None:
     judge = RescaleEvaluator("live", log, 60.0)
     log.append_all([sent(), confirmed(), judged(FINE)])

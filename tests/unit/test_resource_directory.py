@@ -119,7 +119,8 @@ def test_a_resource_stays_known_while_it_is_there_or_nobody_may_look(two: Resour
     directory.read_all()
     two.refuses_with = 0
     known = directory.find_known(JOB)
-    assert known is not None and known.fits("1")
+    assert known is not None
+    assert known.fits("1")
 
 
 def test_a_job_whose_resource_was_deleted_is_forgotten() -> None:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from controller.limits.limits_of_job import open_limits
-from controller.limits.lost_restraints import OF_SETTINGS, name_confirmation
+from controller.limits.lost_restraints import OF_SETTINGS, find_lost_restraints, name_confirmation
 from include.control.approvals import ApprovalStore, WaitingStep, answer_step
 from include.control.lifted_blocks import LiftedBlock, LiftedBlockStore
 from include.settings import SETTINGS_FILE_VARIABLE, SettingsError, check_settings, load_settings
@@ -197,6 +197,38 @@ def test_a_confirmation_is_of_one_content_of_the_file(watched) -> None:
     watched.write(LOST["a key"].replace("slots_max = 8\n", ""), is_confirmed=False)
     watched.limits()
     assert watched.limits(1000).slots_max == 8
+
+
+def test_who_lifts_the_block_of_a_job_confirms_no_settings(watched) -> None:
+    watched.limits()
+    watched.write(LOST["a key"], is_confirmed=False)
+    watched.limits()
+    lifts = LiftedBlockStore(str(watched.path.parent / "lake"))
+    lifts.write(LiftedBlock("live", "orders", name_confirmation()))
+    assert watched.limits(100).rescales_per_day == 4
+    watched.confirm()
+    assert watched.limits().rescales_per_day == float("inf")
+
+
+def test_of_the_versions_before_those_count_that_say_what_is_lost(watched) -> None:
+    watched.limits()
+    lost = LOST["a key"]
+    watched.write(lost.replace("slots_max = 8", "slots_max = 5"), is_confirmed=False)
+    watched.limits()
+    assert watched.limits(100).slots_max == 5
+    watched.write(lost.replace("slots_max = 8", "slots_max = 7"), is_confirmed=False)
+    assert watched.limits().slots_max == 5
+    result = watched.limits(100)
+    assert (result.rescales_per_day, result.slots_max) == (4, 7)
+
+
+def test_what_one_of_several_jobs_loses_is_named() -> None:
+    jobs = {"live/orders": {"slots_max": 4}, "live/rides": {"slots_max": 5, "pin": 2}}
+    clusters = {"live": {"rest_url": "http://j:8081"}}
+    before = check_settings({"clusters": clusters, "limits": {"jobs": jobs}})
+    after = check_settings({"clusters": clusters, "limits": {"jobs": {**jobs, "live/rides": {"pin": 2}}}})
+    assert find_lost_restraints(before, after) == ['limits.jobs."live/rides".slots_max']
+    assert find_lost_restraints(before, before) == []
 
 
 def test_a_key_that_is_written_with_its_default_needs_no_word(watched) -> None:
