@@ -23,13 +23,11 @@ class Cluster(Section):
     """One Flink cluster; without a REST address it is only known from files of raw payloads."""
 
     rest_url: Annotated[Text, AfterValidator(check_http_url)] | None = Field(
-        None, description="address of the JobManager's REST API; unset: raw files come from elsewhere"
+        None, description="address of the JobManager's REST API"
     )
-    window_s: int = Field(300, ge=1, le=HOUR_S, description="s; length of an observation window; divides an hour")
-    poll_every_s: float = Field(
-        60.0, ge=POLL_LEAST_S, le=HOUR_S, description="s; time between two polls of the REST API"
-    )
-    slots_max: int = Field(64, ge=1, le=SLOTS_MAX, description="most slots of one job, in plans and in what is sent")
+    window_s: int = Field(300, ge=1, le=HOUR_S, description="s; observation window; divides an hour")
+    poll_every_s: float = Field(60.0, ge=POLL_LEAST_S, le=HOUR_S, description="s; time between two polls")
+    slots_max: int = Field(64, ge=1, le=SLOTS_MAX, description="most slots of one job")
     slots_total: int | None = Field(None, ge=1, le=10**9, description="slot budget: most slots of all its jobs")
     taskmanager_slots: int | None = Field(
         None,
@@ -119,13 +117,11 @@ class Ingest(Section):
 
     late_allowance_h: int = Field(2, ge=0, le=8760, description="h; a line later than this is quarantined as too_late")
     missed_hours_days: int = Field(
-        2, ge=0, le=3660, description="days; how far back hours that were not ingested are looked for; 0: never"
+        2, ge=0, le=3660, description="days; how far back missed hours are looked for; 0: never"
     )
     max_clock_skew_s: WholeSeconds = Field(300, description="s; beyond it a line is quarantined as clock_jump")
-    settle_s: int = Field(
-        30, ge=0, le=DAY_S, description="s; windows count as disturbed until this long after a restart"
-    )
+    settle_s: int = Field(30, ge=0, le=DAY_S, description="s; how long windows are disturbed after a restart")
     max_value: float = constant(1e15, "no counter or rate of Flink comes near it; a larger value is a broken one")
     caught_up_lag_s: float = Field(
-        5.0, gt=0, le=DAY_S, description="s; age of the oldest record below which a job has caught up"
+        5.0, gt=0, le=DAY_S, description="s; age of the backlog below which a job has caught up"
     )

@@ -81,8 +81,8 @@ SecretReference = Annotated[Text, AfterValidator(_secret)]
 class Connection(Section):
     """TLS, authentication and proxy of a cluster; files, variables and connections are named, no secret is written."""
 
-    ca_file: Text | None = Field(None, description="PEM file of the certificates to trust; unset: the system's")
-    client_cert_file: Text | None = Field(None, description="PEM file of the client certificate (mutual TLS)")
+    ca_file: Text | None = Field(None, description="PEM file of trusted certificates; unset: the system's")
+    client_cert_file: Text | None = Field(None, description="PEM file of the client certificate")
     client_key_file: Text | None = Field(None, description="PEM file of its key; unset: in client_cert_file")
     client_key_password: SecretReference | None = Field(
         None, description='password of the key: `"file:PATH"` or `"env:NAME"`'

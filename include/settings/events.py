@@ -28,9 +28,7 @@ class Event(Section):
         default_factory=dict, description='`"cluster/job"` -> names of the sources that have it, where not all do'
     )
     factor: Factor | None = Field(None, description="how many times the usual load")
-    rate_per_s: Rate | None = Field(
-        None, description="records/s of each source, in the place of a factor; with `sources` alone"
-    )
+    rate_per_s: Rate | None = Field(None, description="records/s of each source, in place of a factor; with `sources`")
     low: float | None = Field(
         None,
         gt=0,

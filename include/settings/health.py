@@ -20,16 +20,10 @@ class Health(Section):
     quarantined_share_max: Share = Field(0.01, description="largest share of a day's lines in quarantine")
     job_late_s: float = Field(900.0, gt=0, le=DAY_S, description="s; longest time for which a job may be late")
     job_down_s: float = Field(300.0, gt=0, le=DAY_S, description="s; longest time for which a job may be down")
-    refusals_max: int = Field(
-        6, ge=1, le=100_000, description="refused decisions on a job within a day that need a person"
-    )
-    roll_backs_max: int = Field(
-        1, ge=1, le=100_000, description="steps of a job taken back within a day that need a person"
-    )
+    refusals_max: int = Field(6, ge=1, le=100_000, description="refused decisions on a job within a day")
+    roll_backs_max: int = Field(1, ge=1, le=100_000, description="steps of a job taken back within a day")
     coverage_off_max: Share = Field(
         0.1,
-        description="how far the share of past load at or below a cluster's forecast q90 may be from 0.9",
+        description="how far the share of load below forecasts' q90 may be from 0.9",
     )
-    disk_free_min: Share = Field(
-        0.05, description="least share of free space on a disk with lake, raw files or Tidewise's own files"
-    )
+    disk_free_min: Share = Field(0.05, description="least share of free space on a disk of Tidewise's")

@@ -24,30 +24,24 @@ ResourceName = Annotated[Text, AfterValidator(_name)]
 class Kubernetes(Section):
     """The API server whose operator manages the cluster's jobs; read when `actuator = "kubernetes"`."""
 
-    kubeconfig: Text | None = Field(
-        None, description="file with the API server's address and login; unset: the service account of the pod"
-    )
+    kubeconfig: Text | None = Field(None, description="API server and login; unset: the pod's service account")
     context: Text | None = Field(None, description="of the kubeconfig file; unset: its current one")
     namespace: ResourceName = Field("default", description="of the resources")
     kind: Literal["FlinkDeployment", "FlinkSessionJob"] = Field(
         "FlinkDeployment", description="of the resources that hold the jobs"
     )
-    deployment: ResourceName | None = Field(
-        None, description="only the job of this FlinkDeployment, or session jobs that name it"
-    )
+    deployment: ResourceName | None = Field(None, description="only this FlinkDeployment, or session jobs on it")
     resources: dict[str, ResourceName] = Field(
         default_factory=dict,
-        description="name of a job in Flink -> name of its resource; a job without one is found by Flink's job id",
+        description="job in Flink -> resource; others are found by Flink's job id",
     )
     mode: Literal["act", "guide"] = Field(
         "act",
         description="act: parallelism is written; guide: the operator's autoscaler acts, and gets a least "
         "parallelism ahead of load",
     )
-    full_upgrade: bool = Field(
-        False, description="whether a step is sent although the operator will stop and start the job for it"
-    )
-    timeout_s: float = Field(15.0, ge=0.1, le=300, description="s; limit for the API server's reply")
+    full_upgrade: bool = Field(False, description="a step is sent although the operator stops the job for it")
+    timeout_s: float = Field(15.0, ge=0.1, le=300, description="s; of a reply")
 
     @model_validator(mode="after")
     def _context_fits(self) -> Kubernetes:

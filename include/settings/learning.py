@@ -23,20 +23,20 @@ class Training(Section):
     gate_tolerance: Share = Field(0.02, description="share by which a challenger's error may be larger")
     gate_job_tolerance: Share = Field(
         0.05,
-        description="a job whose error is larger by more than this share keeps its models",
+        description="share by which a job's error may be larger",
     )
-    gate_worse_jobs_max: Share = Field(0.25, description="with a larger share of worse jobs the challenger is refused")
+    gate_worse_jobs_max: Share = Field(0.25, description="share of worse jobs above which the challenger is refused")
     gate_forward_h: float = constant(24.0, "a model is in use for a day until the next one")
     plan_cost_jobs: int = Field(
         50,
         ge=0,
         le=10_000,
-        description="jobs at random on which plans by new models are compared with the champion's",
+        description="random jobs on which plans by new models are compared",
     )
     first_windows: int = constant(3, "fewer windows than three have no spread to learn from")
     retrain_after_h: Hours = Field(2.0, description="h; least time between trainings for new jobs")
     promotion: Literal["gate", "manual"] = Field(
-        "gate", description="who makes a challenger champion: the gate, or a person by the alias"
+        "gate", description="who makes a challenger champion; manual: a person"
     )
 
 

@@ -83,7 +83,7 @@ class _Level(Section):
     """
 
     mode: Mode | None = Field(
-        None, description="off: nothing; dry-run: recorded only; approve: each step waits for a person; auto: sent"
+        None, description="off: nothing; dry-run: recorded; approve: each step waits for a person; auto: sent"
     )
     is_held: bool = Field(False, description="nothing is sent, for good; for a time: `tidewise hold`")
     slots_min: int | None = Field(None, ge=1, le=SLOTS_MAX, description="fewest slots of a job")
@@ -167,8 +167,7 @@ class JobLimits(_Level):
     )
     fed_by: tuple[Text, ...] = Field(
         (),
-        description="jobs of the cluster whose output it reads: while one of two such jobs is rescaled or "
-        "catches up, the other waits",
+        description="jobs of the cluster whose output it reads: while one is rescaled or catches up, the other waits",
     )
     operators: dict[Text, OperatorLimits] = Field(default_factory=dict)
     schedules: dict[BlackoutName, SlotSchedule] = Field(default_factory=dict)
@@ -211,7 +210,7 @@ class FleetLimits(_Level):
     """Limits of every job. Those of a cluster and of a job come on top; docs/limits.md says which wins."""
 
     mode: Mode = Field(
-        "dry-run", description="off: nothing; dry-run: recorded only; approve: each step waits for a person; auto: sent"
+        "dry-run", description="off: nothing; dry-run: recorded; approve: each step waits for a person; auto: sent"
     )
     slots_max: int | None = Field(None, ge=1, le=SLOTS_MAX, description="most slots of a job")
     cooldown_s: float = Field(300.0, ge=0, le=30 * DAY_S, description="s; least time between two changes of a job")
@@ -225,7 +224,7 @@ class FleetLimits(_Level):
         description="most jobs of a cluster rescaled at once; those that are down or far behind do not count",
     )
     concurrent_share: Share = Field(
-        0.35, description="the same as a share of the cluster's jobs, and of its slots; the larger of both counts"
+        0.35, description="the same as a share of the cluster's jobs and slots; the larger counts"
     )
     bad_steps_max: int = Field(
         3,

@@ -17,9 +17,7 @@ def _check_page(text: str) -> str:
 class Notifications(Section):
     """Messages to a webhook, one for each fault and hour; none while Airflow has no such connection."""
 
-    connection_id: Text = Field(
-        "tidewise_webhook", description="id of the Airflow connection whose webhook takes messages"
-    )
+    connection_id: Text = Field("tidewise_webhook", description="Airflow connection of the webhook")
     page_url: Annotated[str, AfterValidator(_check_page)] | None = Field(
-        None, description="address of the page of the fleet, for links; unset: Airflow's with /tidewise"
+        None, description="address of the page, for links; unset: Airflow's with /tidewise"
     )

@@ -19,7 +19,7 @@ class ApprovalRules(Section):
         0.25,
         ge=0,
         le=1,
-        description="an answer also covers steps in the same direction that differ by this share of the slots",
+        description="share of the slots by which another step may differ from an answered one",
     )
 
 
@@ -31,9 +31,7 @@ class Roles(Section):
     rescale: tuple[Text, ...] | None = Field(
         None, description="who may pin and undo, which needs no yes; unset: those of `approve`"
     )
-    limits: tuple[Text, ...] = Field(
-        (), description=f"who may own the settings file, which nobody else may be able to write: {_WHO}it"
-    )
+    limits: tuple[Text, ...] = Field((), description=f"who may own the settings file, alone able to write it: {_WHO}it")
     admin: tuple[Text, ...] = Field((), description="who may do all of this, and lift a no of somebody else")
 
     def may(self, act: Act, login: str) -> bool:

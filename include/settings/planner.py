@@ -38,17 +38,15 @@ class Costs(Section):
         None,
         gt=0,
         le=DAY_S,
-        description="s; goal of `programme`: time in which a job has caught up after a lost TaskManager",
+        description="s; goal of `programme`: time to catch up after a lost TaskManager",
     )
     recovery_probability: float = Field(
         0.95,
         gt=0.5,
         lt=1,
-        description="probability of that goal; a minute that falls short of it costs as much as a late one",
+        description="probability of that goal; a minute below it costs as much as a late one",
     )
-    failures_per_day: float = Field(
-        1.0, ge=0, le=1000, description="failures of a job that are expected, after which it has to catch up"
-    )
+    failures_per_day: float = Field(1.0, ge=0, le=1000, description="expected failures of a job")
 
 
 class Timing(Section):
@@ -61,7 +59,7 @@ class Timing(Section):
     )
     slots_wait_s: Seconds = Field(
         0.0,
-        description="s; time until a new TaskManager's slots come, by which a rise is sent ahead",
+        description="s; until a new TaskManager's slots come: a rise is sent so much ahead",
     )
     apply_every_s: int = Field(300, ge=1, le=DAY_S, description="s; time between two evaluations of a job")
 
@@ -71,38 +69,32 @@ class JobGoals(Section):
 
     late_after_s: float | None = Field(None, gt=0, le=DAY_S, description="s; a lateness that the job tolerates")
     recovery_within_s: float | None = Field(
-        None, gt=0, le=DAY_S, description="s; after a lost TaskManager it has caught up again within this"
+        None, gt=0, le=DAY_S, description="s; time to catch up after a lost TaskManager"
     )
-    recovery_probability: float | None = Field(None, gt=0.5, lt=1, description="probability with which it has")
+    recovery_probability: float | None = Field(None, gt=0.5, lt=1, description="probability of that")
 
 
 class Planner(Section):
     """How forecasts and models become steps."""
 
     policy: Text = Field("programme", description="policy of every job that `policies` does not name")
-    policies: dict[JobKey, Text] = Field(
-        default_factory=dict, description='policies of single jobs: "cluster/job" = "policy"'
-    )
+    policies: dict[JobKey, Text] = Field(default_factory=dict, description='of single jobs: "cluster/job" = "policy"')
     parameters: dict[JobKey, dict[str, Any]] = Field(
         default_factory=dict,
-        description='"cluster/job" = parameters of its policy that are other than in `[policies.<name>]`',
+        description='"cluster/job" = parameters of its policy, before `[policies.<name>]`',
     )
     goal: GoalName = Field(
         "balanced", description="a late minute weighs a quarter, once or four times its `late_weight`"
     )
-    goals: dict[Text, GoalName] = Field(
-        default_factory=dict, description='goals of clusters or jobs: "cluster" or "cluster/job" = "on_time"'
-    )
+    goals: dict[Text, GoalName] = Field(default_factory=dict, description='"cluster" or "cluster/job" = "on_time"')
     jobs: dict[JobKey, JobGoals] = Field(
         default_factory=dict, description='`[planner.jobs."cluster/job"]`: what its people ask for'
     )
     horizon_h: int = Field(24, ge=1, le=168, description="h; how far a plan reaches; whole bins, within the forecast")
     bin_s: int = Field(600, ge=60, le=DAY_S, description="s; time step of a plan")
     observed_h: Hours = Field(2.0, description="h; windows that a policy is shown")
-    max_input_age_h: Hours = Field(3.0, description="h; with metrics or forecasts older than this a plan is refused")
-    max_model_age_h: Hours = Field(
-        72.0, description="h; after it a champion that no training has compared has wider intervals"
-    )
+    max_input_age_h: Hours = Field(3.0, description="h; with older metrics or forecasts a plan is refused")
+    max_model_age_h: Hours = Field(72.0, description="h; after it an uncompared champion has wider intervals")
     unproven_interval_factor: float = constant(
         2.0, "intervals twice as wide say that a model is not trusted; max_model_age_h says when"
     )

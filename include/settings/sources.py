@@ -48,7 +48,7 @@ class MetricNames(Section):
     prefix: str = Field(
         "flink_", pattern=r"^([A-Za-z_:][A-Za-z0-9_:]*)?$", description="what every metric's name begins with"
     )
-    task: MetricName = Field("taskmanager_job_task", description="`metrics.scope.task` as names of metrics show it")
+    task: MetricName = Field("taskmanager_job_task", description="`metrics.scope.task` in names of metrics")
     operator: MetricName = Field("taskmanager_job_task_operator", description="the same of `metrics.scope.operator`")
     job: MetricName = Field("jobmanager_job", description="the same of `metrics.scope.jm-job`")
     cluster: MetricName = Field("jobmanager", description="the same of `metrics.scope.jm`")
@@ -65,21 +65,17 @@ class Prometheus(Section):
     matchers: tuple[Annotated[Text, AfterValidator(_matcher)], ...] = Field(
         (), description="further label matchers that select this cluster, such as `'namespace=\"prod\"'`"
     )
-    live: bool | None = Field(
-        None, description="whether it is polled in the place of REST; unset: when there is no rest_url"
-    )
+    live: bool | None = Field(None, description="polled in the place of REST; unset: without a rest_url")
     step_s: int = Field(
         60, ge=1, le=HOUR_S, description="s; time between two samples; a multiple of the scrape interval"
     )
     max_sample_age_s: int = Field(
         120, ge=1, le=HOUR_S, description="s; older samples are left out; above the scrape interval"
     )
-    graphs: Text | None = Field(
-        None, description="folder of saved replies of `/jobs/:jobid`, `*.json`; for jobs that REST no longer knows"
-    )
-    chunk_h: int = Field(6, ge=1, le=168, description="h; most that one query of an import asks for")
-    requests_per_s: float = Field(5.0, gt=0, le=1000, description="most queries of an import in a second")
-    timeout_s: float = Field(120.0, ge=0.1, le=HOUR_S, description="s; limit for the reply to one query")
+    graphs: Text | None = Field(None, description="folder of saved replies of `/jobs/:jobid`, `*.json`")
+    chunk_h: int = Field(6, ge=1, le=168, description="h; most of one query of an import")
+    requests_per_s: float = Field(5.0, gt=0, le=1000, description="most queries of an import a second")
+    timeout_s: float = Field(120.0, ge=0.1, le=HOUR_S, description="s; of a reply")
     names: MetricNames = MetricNames()
     connection: Connection = Connection()
 
@@ -131,7 +127,7 @@ class Kafka(Section):
     )
     writes: dict[Text, tuple[Topic, ...]] = Field(
         default_factory=dict,
-        description="job -> topics that it writes; with `topics`: which jobs feed each other, as `fed_by`",
+        description="job -> topics that it writes: which jobs feed each other, as `fed_by`",
     )
     security_protocol: Annotated[str, Field(pattern="^(PLAINTEXT|SSL|SASL_PLAINTEXT|SASL_SSL)$")] = Field(
         "PLAINTEXT", description="`PLAINTEXT`, `SSL`, `SASL_PLAINTEXT` or `SASL_SSL`"
@@ -140,10 +136,10 @@ class Kafka(Section):
         None, description="`PLAIN`, `SCRAM-SHA-256` or `SCRAM-SHA-512`"
     )
     sasl_login: SecretReference | None = Field(None, description='user:password: `"file:PATH"` or `"env:NAME"`')
-    ca_file: Text | None = Field(None, description="PEM file of the certificates to trust; unset: the system's")
-    client_cert_file: Text | None = Field(None, description="PEM file of the client certificate (mutual TLS)")
+    ca_file: Text | None = Field(None, description="PEM file of trusted certificates; unset: the system's")
+    client_cert_file: Text | None = Field(None, description="PEM file of the client certificate")
     client_key_file: Text | None = Field(None, description="PEM file of its key")
-    timeout_s: float = Field(10.0, ge=0.1, le=300, description="s; limit for the brokers' replies at one poll")
+    timeout_s: float = Field(10.0, ge=0.1, le=300, description="s; of the replies of a poll")
 
     @model_validator(mode="after")
     def _login_fits(self) -> Kafka:

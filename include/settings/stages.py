@@ -38,20 +38,20 @@ class MemoryGuard(Section):
         0.9,
         gt=0,
         le=1,
-        description="share of a TaskManager's heap in use, above which no slots are given back; 1 here and "
-        "for gc_share_max: memory is not asked for",
+        description="share of heap in use above which no slots are given back; 1 here and for gc_share_max: memory "
+        "is not asked for",
     )
     gc_share_max: float = Field(
         0.3,
         gt=0,
         le=1,
-        description="share of a TaskManager's time in garbage collection, above which no slots are given back",
+        description="share of time in garbage collection above which no slots are given back",
     )
     state_per_slot_max_mib: float = Field(
         32_768.0,
         gt=0,
         le=2**30,
-        description="most state of a slot after slots are given back",
+        description="most state of a slot afterwards",
     )
 
 
@@ -59,9 +59,7 @@ class Apply(Section):
     """How steps reach Flink. What may be sent is in `[limits]`: nothing, unless its mode says so."""
 
     max_plan_age_h: Hours = Field(2.0, description="h; steps of an older plan are not sent")
-    load_band: float = Field(
-        0.5, gt=0, le=1000, description="share by which the load may lie outside q50 to q90 when a step is sent"
-    )
+    load_band: float = Field(0.5, gt=0, le=1000, description="share by which the load may lie outside q50 to q90")
     confirm_timeout_s: float = Field(
         180.0,
         gt=0,
@@ -83,10 +81,10 @@ class Apply(Section):
         4.0, description="h; how long a job is left alone after somebody else's change"
     )
     memory: MemoryGuard = Field(default_factory=MemoryGuard)
-    block_h: Hours = Field(6.0, description="h; how long a parallelism that did harm or was refused is not tried")
+    block_h: Hours = Field(6.0, description="h; how long a harmful or refused parallelism is not tried")
     tick_s: int = Field(60, ge=1, le=HOUR_S, description="s; time between two ticks; divides an hour")
     watch_span_s: int = Field(
-        900, ge=60, le=DAY_S, description="s; how long polls are kept; at least two observation windows"
+        900, ge=60, le=DAY_S, description="s; how long polls are kept: two observation windows or more"
     )
     processes: int = Field(
         1,
@@ -114,7 +112,7 @@ class SettingsChanges(Section):
     """When a change of the settings counts for a controller that runs; what tightens counts at once."""
 
     loosen_after_s: float = Field(
-        60.0, ge=0, le=HOUR_S, description="s; time that a file has to stand until what loosens counts"
+        60.0, ge=0, le=HOUR_S, description="s; how long a file stands until what loosens counts"
     )
 
 

@@ -150,9 +150,7 @@ class Paths(Section):
         "out",
         description="folder of report, plans.json and other files, or s3a://bucket/folder",
     )
-    group: Text | None = Field(
-        None, description="group of this machine that may read `out` and the settings that are shipped"
-    )
+    group: Text | None = Field(None, description="group that may read `out` and shipped settings")
 
 
 class Storage(Section):
@@ -162,14 +160,14 @@ class Storage(Section):
     """
 
     endpoint: Annotated[str, AfterValidator(_endpoint)] | None = Field(
-        None, description="address of another store than AWS's: http://minio:9000"
+        None, description="address of a store other than AWS's: http://minio:9000"
     )
     region: Annotated[str, Field(pattern=r"^[a-z0-9-]{1,50}$")] | None = Field(
         None, description="region of the buckets; with an endpoint us-east-1 unless given"
     )
     connection_id: Annotated[str, Field(pattern=r"^\w{1,200}$")] | None = Field(
         None,
-        description="Airflow connection of type aws with keys, endpoint and region, as a variable AIRFLOW_CONN_<ID>",
+        description="Airflow connection of type aws, as a variable AIRFLOW_CONN_<ID>",
     )
 
 
@@ -190,24 +188,20 @@ class Spark(Section):
         "local[*]", description="master URL: local[*], spark://host:7077, yarn, k8s://..."
     )
     driver_memory: Annotated[Text, AfterValidator(_memory)] = Field("4g", description="heap of the driver: 4g, 2048m")
-    executors: int | None = Field(
-        None, ge=1, le=10_000, description="how many executors; unset: what the cluster gives"
-    )
+    executors: int | None = Field(None, ge=1, le=10_000, description="executors; unset: what the cluster gives")
     executor_cores: int | None = Field(None, ge=1, le=256, description="cores of an executor; unset: Spark's default")
     executor_memory: Annotated[Text, AfterValidator(_memory)] | None = Field(
         None, description="heap of an executor: 4g, 2048m; unset: Spark's default"
     )
-    executor_python: Text | None = Field(
-        None, description="Python on the executors, /opt/tidewise/.venv/bin/python, say; unset: the driver's path"
-    )
+    executor_python: Text | None = Field(None, description="Python on the executors; unset: the driver's path")
     options: Annotated[dict[Annotated[str, AfterValidator(_option)], str], AfterValidator(_options)] = Field(
         default_factory=dict, description='more of Spark\'s configuration: {"spark.executor.memoryOverhead" = "1g"}'
     )
     shuffle_partitions: int = Field(4, ge=1, le=100_000, description="partitions after a shuffle")
     jars_dir: Text = Field(".cache/jars", description="folder of Delta's jars")
-    package_zip: Text = Field("out/tidewise.zip", description="file that the code for the executors is packed into")
+    package_zip: Text = Field("out/tidewise.zip", description="file for the executors' code")
     connection_id: Annotated[str, Field(pattern=r"^[\w#!()\-.:/\\]{1,200}$")] = Field(
-        "spark_default", description="Airflow connection of the Spark master, or of the service that runs stages"
+        "spark_default", description="Airflow connection of Spark's master or service"
     )
 
 
@@ -220,7 +214,7 @@ class Mlflow(Section):
     artifact_root: Annotated[Text, AfterValidator(_artifacts)] = Field(
         "out/mlartifacts", description="folder of logged files, or s3://bucket/folder"
     )
-    experiment: Text = Field("tidewise", description="name of the experiment of the training runs")
+    experiment: Text = Field("tidewise", description="experiment of the trainings")
     registered_model: Annotated[Text, AfterValidator(_registered_name)] = Field(
         "tidewise-fleet", description="name of the registered model"
     )
