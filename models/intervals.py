@@ -29,8 +29,10 @@ class Estimate:
     high: float
 
 
-def resample(days: int, seeds: int, generator: np.random.Generator) -> tuple[Floats, Floats]:
+@lru_cache(maxsize=64)  # of a thousand jobs most have the same days
+def _resample(days: int, seeds: int, seed: int) -> tuple[Floats, Floats]:
     """Return (B, D) and (B, S) weights of days and seeds in each of B resamples; rows add up to 1."""
+    generator = np.random.default_rng(seed)
     of_days = generator.multinomial(days, np.full(days, 1.0 / days), RESAMPLES) / days
     of_seeds = generator.multinomial(seeds, np.full(seeds, 1.0 / seeds), RESAMPLES) / seeds
     return of_days, of_seeds
@@ -41,22 +43,13 @@ def estimate(values: Floats, seed: int = 0) -> Estimate:
 
     Days are resampled with replacement and so are seeds: the interval says how the mean would differ in another such
     week and with other failures and noise.  With a week of days it is a rough one, and days of one week resemble each
-    other more than those of different ones.
-
-    Args:
-        values: of each day and seed.
-        seed: of the resampling; the same for all jobs, so that sums over jobs are resampled together.
+    other more than those of different ones.  With one ``seed`` for all jobs, sums over jobs are resampled together.
     """
     days, seeds = values.shape
     mean = float(values.mean())
     if days < LEAST_DAYS:
         return Estimate(mean, float(values.min()), float(values.max()))
-    of_days, of_seeds = _weights(days, seeds, seed)
+    of_days, of_seeds = _resample(days, seeds, seed)
     means = np.einsum("bd,ds,bs->b", of_days, values, of_seeds)
     low, high = np.quantile(means, [(1.0 - LEVEL) / 2.0, (1.0 + LEVEL) / 2.0])
     return Estimate(mean, float(low), float(high))
-
-
-@lru_cache(maxsize=64)  # of a thousand jobs most have the same days
-def _weights(days: int, seeds: int, seed: int) -> tuple[Floats, Floats]:
-    return resample(days, seeds, np.random.default_rng(seed))

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from benchmarks.measurement import Measurement
 from include.utc import DAY_S
 from models.arrays import Floats, Ints
-from models.forecasting import Calendar, ForecastSettings, default_registry, forecast_batch
+from models.forecasting import Calendar, ForecastSettings, default_registry, forecast_batch, remainder
 from models.forecasting.base import Registry, registry
 from models.forecasting.blend import NAME as BLEND
 from models.forecasting.boosting import fit
@@ -61,11 +61,11 @@ class SklearnHarmonic:
         scale = np.sqrt(self.maths.column_penalty(calendar)[columns])
         design = self.maths.design(calendar, origin + horizon)[:, columns] / scale
         fitted = Ridge(alpha=1.0, fit_intercept=False).fit(design[first:origin], history.filled[series, first:origin])
-        start = max(0, origin - int(self.maths.remainder_days * calendar.day))
+        start = max(0, origin - int(remainder.DAYS * calendar.day))
         rest = history.filled[series, start:origin] - fitted.predict(design[start:origin])
         rest[np.isnan(history.observed[series, start:origin])] = np.nan
         season = fitted.predict(design[origin:])
-        return np.asarray(np.maximum(season + self.maths.remainder(rest[None], calendar, horizon)[0], 0.0))
+        return np.asarray(np.maximum(season + remainder.forecast_remainder(rest[None], calendar, horizon)[0], 0.0))
 
 
 def waves(count: int, seed: int = 7) -> Floats:

@@ -39,7 +39,6 @@ from models.capacity.interval_calibration import SupportRegion, find_places, fin
 from models.topology import Edge
 
 JobKey = tuple[str, str]
-_RECOVERY = len(fields(RecoveryModel))
 COUNTS = ("operator_count", "knot_count", "grid_count", "observed_count")
 _ROWS_OF = {
     "operator_count": (),
@@ -114,13 +113,7 @@ class FleetBundle:
         return tuple(result.get(name, f"{name} ({ids[name]})" if name in ids else name) for name in names)
 
     def for_job(self, cluster: str, job: str, present: Sequence[PlacedOperator] = ()) -> JobModels:
-        """Return the models of one job.
-
-        Args:
-            cluster: its cluster.
-            job: its name.
-            present: its operators as they are now, by whose names the models are given; without them, and in a bundle
-                of an earlier release, by the names as of training.
+        """Return the models of one job, by the names that its operators have in ``present``, else by those of training.
 
         Raises:
             BundleError: the job was not there, or had no usable observation, when the bundle was trained.
@@ -266,11 +259,7 @@ class FleetBundle:
         return bundle
 
     def _require_whole(self) -> None:
-        """Check that each array has as many rows as the counts say.
-
-        Raises:
-            BundleError: one has not.
-        """
+        """Raise a BundleError unless each array has as many rows as the counts say."""
         jobs, operators = len(self.index), len(self.operators())
         rows = dict.fromkeys(("operator_count", "knot_count", "recovery"), jobs)
         rows |= dict.fromkeys(("grid_count", "observed_count", "scalars"), operators)
@@ -287,11 +276,7 @@ class FleetBundle:
 
 
 def pack_edges(jobs: Iterable[tuple[Sequence[str], Mapping[Edge, float]]]) -> dict[str, np.ndarray]:
-    """Return the arrays of the edges.
-
-    Args:
-        jobs: in the order of the bundle, the names of a job's operators and the ratios of its edges.
-    """
+    """Return the arrays of the edges of jobs: in the bundle's order, their operators and the ratios of their edges."""
     counts, ends, ratios = list[int](), list[tuple[int, int]](), list[float]()
     for names, edges in jobs:
         place = {name: number for number, name in enumerate(names)}

@@ -111,18 +111,10 @@ class RecoveryModel:
         return (centre_s if centre_s > 0 else usual_s) * float(factor[0])
 
     def recovery_s(self, load_per_s: npt.ArrayLike, capacity_per_s: npt.ArrayLike, *, kind: EventKind) -> Floats:
-        """Return the seconds until the backlog of an event is worked off, for constant load.
+        """Return (...) the seconds until the backlog of an event is worked off; load and capacity are (...) records/s.
 
-        Closed form of Phoebe's Section III-B: R = D + load (I + D) / (capacity - load).  A planned rescale stops with
-        a savepoint, so nothing is replayed: I = 0.
-
-        Args:
-            load_per_s: (...) records/s that arrive.
-            capacity_per_s: (...) records/s that the job sustains afterwards, in the same place of the graph.
-            kind: rescale (planned) or restart (after a failure).
-
-        Returns:
-            (...) seconds, broadcast over both; infinite where the load is not below the capacity.
+        Closed form of Phoebe's Section III-B: R = D + load (I + D) / (capacity - load), infinite where the load is not
+        below the capacity.  A planned rescale stops with a savepoint, so nothing is replayed: I = 0.
         """
         replay_s = 0.0 if kind == "rescale" else self.checkpoint_interval_s
         return closed_form_recovery_s(self.downtime_s(kind), replay_s, load_per_s, capacity_per_s)

@@ -53,12 +53,9 @@ class _Part:
 
 
 def merge_jobs(bundle: FleetBundle, sources: Mapping[JobKey, FleetBundle | None]) -> FleetBundle:
-    """Return the bundle with the models of some jobs taken from others.
+    """Return the bundle of a training with the models of some jobs taken from the bundles of ``sources``.
 
-    Args:
-        bundle: of a training.
-        sources: job -> the bundle whose models of it are taken; None: the job is left out. A job that its source does
-            not have is left out too, one that is not in the bundle is added.
+    A job whose source is None, or does not have it, is left out; one that is not in the bundle is added.
     """
     parts, read = dict[JobKey, _Part](), dict[int, dict[JobKey, tuple[int, str]]]()
     for job in sorted({*bundle.jobs(), *sources}):

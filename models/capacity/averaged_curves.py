@@ -213,14 +213,9 @@ class _Prediction:
 
 
 def _predict(white: _WhitenedPoints, scores: _Scores, ratios: Floats, cross: Floats, shapes: Floats) -> _Prediction:
-    """Average the shapes' predictions.
+    """Average the predictions of shapes, (B, S, n) ln h at the query, with the points at the best length scale.
 
-    Args:
-        white: the points at the best length scale.
-        scores: of the shapes.
-        ratios: (B, G) values of r that they are for.
-        cross: (B, n, m) kernel between the query and the points, in the basis of the points.
-        shapes: (B, S, n) ln h at the query.
+    Scores are of (B, G) ratios; ``cross``, (B, n, m), is the kernel of query and points in the basis of the points.
     """
     place = (np.arange(len(cross)), _log_mean(scores.log_likelihood).argmax(axis=1))
     ratio = ratios[place]

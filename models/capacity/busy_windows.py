@@ -70,12 +70,8 @@ def find_telling(
 ) -> tuple[Bools, Floats]:
     """Return (n,) which windows tell a capacity, and (points,) the highest busy share among those of each point.
 
-    Args:
-        point: as for :func:`find_slow`.
-        time_s: the same.
-        busy: the same.
-        capacity_per_s: the same.
-        has_limit: (points,) whether the operator was seen at its limit there, so that a lighter load tells less.
+    Arguments are those of :func:`find_slow`, and (points,) whether the operator was seen at its limit there, so that a
+    lighter load tells less.
     """
     busiest = find_busiest(point, time_s, busy, capacity_per_s)
     limited = np.zeros(len(busiest), bool) if has_limit is None else has_limit

@@ -85,13 +85,7 @@ def pack(
 ) -> CapacitySamples:
     """Arrange one row per (operator, parallelism) into padded arrays.
 
-    Args:
-        owner: (rows,) operator 0..B-1 of each row; every operator has at least one.
-        parallelism: (rows,) unique per operator.
-        count: (rows,) samples, at least 1.
-        mean: (rows,) their mean, records/s, positive.
-        squares: (rows,) sum of their squared deviations from it.
-        doubt: (rows,) of :class:`CapacitySamples`, or one for all.
+    All are (rows,): the operator 0..B-1, each of which has a row, and the values of :class:`CapacitySamples`.
 
     Raises:
         ValueError: a count or a mean is not positive.

@@ -35,13 +35,10 @@ class Curves:
 
 
 def fit_curves(samples: CapacitySamples, largest: Floats, top: int, start: Floats | None = None) -> Curves:
-    """Fit a batch of operators and evaluate their curves.
+    """Fit a batch of operators and evaluate their curves on the grid 1..top.
 
-    Args:
-        samples: of B operators.
-        largest: (B,) largest parallelism seen in the operator's job.
-        top: P, the largest parallelism of the grid.
-        start: (B,) length scales of an earlier fit, NaN where there is none.
+    (B,) ``largest`` is the largest parallelism seen in each one's job; ``start`` has the length scales of an earlier
+    fit, NaN where there is none.
     """
     result = fit_kernel(samples, largest, start)
     mean, sd = predict(

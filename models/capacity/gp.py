@@ -87,13 +87,7 @@ def whiten(samples: CapacitySamples, length_scale: Floats) -> Spectrum:
 
 
 def profile(samples: CapacitySamples, spectrum: Spectrum, ratio: Floats) -> ProfileLikelihood:
-    """Return the restricted likelihood over r, with slope and noise at their best values.
-
-    Args:
-        samples: of B operators.
-        spectrum: of the same for one length scale each.
-        ratio: (B, G) values of r to try.
-    """
+    """Return the restricted likelihood over (B, G) values of r, with slope and noise at their best values."""
     shrink = ratio[:, :, None] * spectrum.eigenvalues[:, None, :] + 1.0  # (B, G, m)
     inverse = 1.0 / shrink
     hh = np.einsum("bgm,bm->bg", inverse, spectrum.h**2)

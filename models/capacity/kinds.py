@@ -20,11 +20,6 @@ def kind_of(name: str, upstreams: int, downstreams: int) -> str:
 
     What keeps state by key decides over where a chain ends: "Window -> Sink: out" works as a window.  An operator that
     has no such name and feeds others is a map.
-
-    Args:
-        name: of the vertex in Flink.
-        upstreams: how many operators feed it.
-        downstreams: how many operators it feeds.
     """
     if not upstreams:
         return "source"

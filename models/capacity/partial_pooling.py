@@ -32,13 +32,7 @@ def pool_models(models: JobModels, graph: JobGraph, prior: FleetPrior | None, sl
     """Return a job's models in which operators that were observed little have their kind's prior too.
 
     An operator that was never observed stays without a model where the levels of its kind vary by more than
-    :data:`MAX_LEVEL_SD`.
-
-    Args:
-        models: of the job.
-        graph: of the job, for the kinds.
-        prior: of the fleet; None leaves everything as it is.
-        slots_max: most slots of the job, the grid of an operator without a curve.
+    :data:`MAX_LEVEL_SD`; else its grid goes up to ``slots_max``.  Without a prior all stays as it is.
     """
     if prior is None:
         return models

@@ -87,13 +87,7 @@ def learn_prior(
 
 
 def is_well_observed(owner: Ints, observed: Floats, operators: int) -> npt.NDArray[np.bool_]:
-    """Return (B,) whether operators were observed at enough parallelisms, over a wide enough range.
-
-    Args:
-        owner: (points,) operator of each observed point.
-        observed: (points,) parallelism, distinct within an operator.
-        operators: B.
-    """
+    """Return (B,) whether operators were observed at enough parallelisms, (points,), over a wide enough range."""
     lowest, highest = np.full(operators, np.inf), np.zeros(operators)
     np.minimum.at(lowest, owner, observed)
     np.maximum.at(highest, owner, observed)

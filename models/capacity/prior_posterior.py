@@ -65,13 +65,8 @@ def posterior(
 ) -> tuple[Floats, Floats]:
     """Return median and standard deviation of the capacity of B operators at 1..top, both (B, top), records/s.
 
-    Args:
-        prior: of their kinds.
-        kind: (B,) index into ``prior.kinds``.
-        observed: (B, m) parallelisms at which they were observed, NaN in the padding; m may be 0.
-        observed_per_s: (B, m) mean capacity there, records/s.
-        noise_share: (B, m) standard deviation of that mean, as a share of it.
-        top: largest parallelism of the grid.
+    ``kind``, (B,), is the place among the prior's kinds; parallelisms at which they were observed, the mean capacity
+    there and its standard deviation as a share of it are (B, m), NaN in the padding; m may be 0.
     """
     present = np.isfinite(observed)
     at = np.where(present, observed, 1.0)

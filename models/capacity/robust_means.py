@@ -20,13 +20,7 @@ _SD_PER_MAD: Final = 1.4826 * 1.25  # of a normal distribution; deviations from 
 
 
 def find_outliers(point: Ints, owner: Ints, capacity_per_s: Floats) -> Bools:
-    """Return (n,) which windows to leave out.
-
-    Args:
-        point: (n,) number of the (operator, parallelism) of each window, ascending.
-        owner: (n,) operator of each window, ascending.
-        capacity_per_s: (n,) positive.
-    """
+    """Return (n,) which windows to leave out; (operator, parallelism) and operator ascend, capacities are positive."""
     if not len(point):
         return np.zeros(0, bool)
     logs = np.log(capacity_per_s)
@@ -50,14 +44,7 @@ def find_medians(group: Ints, values: Floats) -> Floats:
 
 
 def select_recent(owner: Ints, parallelism: Ints, timestamp: Floats, keep: int) -> Ints:
-    """Return the indices of the most recent windows of each (operator, parallelism): ContTune's mean reversion.
-
-    Args:
-        owner: (n,) operator of each window.
-        parallelism: (n,) at which it was seen.
-        timestamp: (n,) when; larger is later.
-        keep: K.
-    """
+    """Return the indices of the K most recent windows of each (operator, parallelism): ContTune's mean reversion."""
     order = np.lexsort((-timestamp, parallelism, owner))
     point = _number(owner[order], parallelism[order])
     first = np.flatnonzero(np.diff(point, prepend=-1))
@@ -66,13 +53,7 @@ def select_recent(owner: Ints, parallelism: Ints, timestamp: Floats, keep: int) 
 
 
 def reduce_windows(owner: Ints, parallelism: Ints, capacity_per_s: Floats) -> tuple[Ints, Ints, Ints, Floats, Floats]:
-    """Return owner, parallelism, count, mean and squared deviations of each (operator, parallelism).
-
-    Args:
-        owner: (n,) operator of each window.
-        parallelism: (n,) at which it was seen.
-        capacity_per_s: (n,) positive.
-    """
+    """Return owner, parallelism, count, mean and squared deviations of each (operator, parallelism) of (n,) windows."""
     order = np.lexsort((capacity_per_s, parallelism, owner))
     owner, parallelism, values = owner[order], parallelism[order], capacity_per_s[order]
     point = _number(owner, parallelism)

@@ -67,11 +67,7 @@ def _largest_step(most_slots: float, most_share: float, slots: int) -> float:
 def _cap_at(wanted: Parallelism, observed: ObservedJob, highest: float, least: Parallelism) -> dict[str, int]:
     """Return ``wanted`` with one cap for all vertices, the largest under which it takes at most ``highest`` slots.
 
-    Args:
-        wanted: parallelism.
-        observed: for the slots that a parallelism takes.
-        highest: most slots.
-        least: of some vertices, below which they are not capped.
+    ``least`` is of some vertices, below which they are not capped.
     """
 
     def cap_at(cap: int) -> dict[str, int]:

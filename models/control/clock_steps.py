@@ -36,13 +36,8 @@ def align_times(history: JobHistory, told_at_s: float | None, seen_at_s: float, 
     """Return a history as the controller's clock has it now, so that no step of a clock shortens a hold or a deadline.
 
     Times move with a clock that was set ahead of the cluster's. Where it was the cluster's that was set back, a wait
-    begins again at most.
-
-    Args:
-        history: with the difference of the clocks when it was noted.
-        told_at_s: the cluster's time, epoch seconds; None: the history stays as it is.
-        seen_at_s: the controller's time when the cluster told that.
-        limits: of the job.
+    begins again at most. ``told_at_s`` is the cluster's time, None where it tells none, ``seen_at_s`` the controller's
+    when it told that, epoch seconds.
     """
     if told_at_s is None:
         return history

@@ -36,11 +36,7 @@ class LogLine:
 
 
 def log_lines(rows: Iterable[Mapping[str, Any]]) -> list[LogLine]:
-    """Return a job's rows as lines in the order in which they were made.
-
-    Args:
-        rows: of one job, of ``ops.control_log``, with ``state`` for its column ``observed``.
-    """
+    """Return a job's rows of ``ops.control_log``, with ``state`` for ``observed``, as lines, by their order."""
     lines: dict[tuple[Any, ...], LogLine] = {}
     for row in sorted(rows, key=lambda row: (row["lease_number"], row["entry"])):
         decision = (row["lease_number"], row["decided_at_s"], row["verb"], row["reason"])

@@ -42,10 +42,7 @@ def find_deadline_s(request: Request, now_s: float) -> float:
 def wait_for_slots(case: Case, request: Request, *, may_withdraw: bool) -> Action | None:
     """Wait for slots that are missing, after ``slots_wait_s`` as long as they are wanted; None: it is to be withdrawn.
 
-    Args:
-        case: of the job.
-        request: in flight; Flink has it, and slots are missing.
-        may_withdraw: whether something may be sent to withdraw it.
+    Flink has the request, which is in flight; ``may_withdraw`` says whether something may be sent to withdraw it.
     """
     missing, slots = count_missing(request, case.observed), _slots_of(request, case.observed)
     until_s = max(request.sent_at_s + case.limits.slots_wait_s, request.deadline_s)

@@ -68,11 +68,7 @@ def _least_share(running: Parallelism, wanted: Parallelism) -> float:
 def grow_within(now: Parallelism, wanted: Parallelism, observed: ObservedJob, slots: int) -> dict[str, int]:
     """Return ``now`` grown towards ``wanted`` within a number of slots, the vertex that lacks most first; none falls.
 
-    Args:
-        now: parallelism in force; a vertex that it lacks counts as one subtask.
-        wanted: of the same vertices, and all that are returned.
-        observed: for the slots that a parallelism takes.
-        slots: most that it may take.
+    A vertex that ``now`` lacks counts as one subtask; those of ``wanted`` are returned.
     """
     part = {vertex: now.get(vertex, 1) for vertex in wanted}
     group_of = {vertex: observed.slot_sharing_group.get(vertex, "default") for vertex in part}

@@ -50,7 +50,8 @@ def follow_request(case: Case) -> Action | None:
         return waits
     if case.now_s < (find_deadline_s(request, case.now_s) if is_there else arrives_until_s):
         return Action(Verb.WAIT, Reason.IN_FLIGHT, f"a request is in flight{_describe_wait(case, request)}")
-    return _withdraw(case, request) if is_there else _end_lost(request)
+    lost = Action(Verb.REFUSE, Reason.NOT_RECEIVED, f"the request of step {request.step_id} was lost")
+    return _withdraw(case, request) if is_there else lost
 
 
 def _wait_in_flink(case: Case, request: Request) -> Action | None:
@@ -105,10 +106,6 @@ def _describe_wait(case: Case, request: Request) -> str:
         return state
     remaining_s = find_deadline_s(request, case.now_s) - case.now_s
     return f"{state}, for at most {remaining_s:.0f} s more; Flink may wait: {request.wait_detail}"
-
-
-def _end_lost(request: Request) -> Action:
-    return Action(Verb.REFUSE, Reason.NOT_RECEIVED, f"the request of step {request.step_id} was lost")
 
 
 def _withdraw(case: Case, request: Request) -> Action:

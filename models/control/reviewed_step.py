@@ -25,14 +25,7 @@ def is_reviewed(case: Case) -> bool:
 
 
 def describe_step(job: str, desired: Intention, observed: ObservedJob, names: Mapping[str, str]) -> Step:
-    """Return the step of an intention.
-
-    Args:
-        job: ``cluster/job``.
-        desired: the intention.
-        observed: the job.
-        names: vertex id -> operator, of every vertex of the job (:func:`name_vertices`).
-    """
+    """Return the step of an intention for a job, ``cluster/job``; ``names`` are those of :func:`name_vertices`."""
     cluster, _, name = job.partition("/")
     asked = observed.requested or {}
     return Step(
@@ -74,12 +67,7 @@ def name_vertices(vertices: Parallelism, operators: Mapping[str, str]) -> dict[s
 def take_review(name: str, said: object, desired: Intention, asked: Parallelism, names: Mapping[str, str]) -> Intention:
     """Return the intention after a review: as it was, lowered, or with an objection that bears the review's name.
 
-    Args:
-        name: of the review.
-        said: what it has returned.
-        desired: the intention that it was asked about.
-        asked: what Flink is asked for now.
-        names: vertex id -> operator.
+    ``asked`` is what Flink is asked for now, ``names`` vertex id -> operator.
     """
     if not isinstance(said, Review) or not isinstance(said.reason, str) or not isinstance(said.is_allowed, bool):
         return fail(

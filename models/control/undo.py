@@ -68,11 +68,5 @@ def name_hold_until(until_s: float) -> str:
 
 
 def is_held_after_change(history: JobHistory, released: tuple[str, ...], now_s: float) -> bool:
-    """Whether a job is left alone since somebody changed it, and nobody has released it.
-
-    Args:
-        history: of the job.
-        released: ids of what persons have lifted (:attr:`models.control.limits.Limits.lifted_blocks`).
-        now_s: epoch seconds.
-    """
+    """Whether a job is left alone since somebody changed it, and nobody released it, by ids of ``lifted_blocks``."""
     return now_s < history.held_until_s and name_hold(history) not in released

@@ -14,17 +14,12 @@ _MOST = 2**31 - 1
 
 
 def check_usable(desired: Intention, observed: ObservedJob) -> Intention:
-    """Return an intention as it is, with whole numbers, or one for what is in force with an objection that says why.
-
-    Args:
-        desired: as a policy, a plan or a person has it.
-        observed: the job.
-    """
+    """Return an intention as it is, with whole numbers, or one for what is in force with an objection that says why."""
     counts = {vertex: _whole(count) for vertex, count in desired.parallelism.items()}
     odd = [f"{vertex} = {desired.parallelism[vertex]!r:.40}" for vertex, count in counts.items() if count is None]
     odd += [
         f"{name} = {value!r:.40}"
-        for name, value in _times(desired)
+        for name, value in (("valid_until_s", desired.valid_until_s), ("settle_s", desired.settle_s))
         if not isinstance(value, int | float) or math.isnan(value)
     ]
     if not odd:
@@ -37,10 +32,6 @@ def check_usable(desired: Intention, observed: ObservedJob) -> Intention:
         objection=UNUSABLE,
         objection_detail=f"nothing can be made of what is wanted: {', '.join(sorted(odd)[:5])}",
     )
-
-
-def _times(desired: Intention) -> list[tuple[str, object]]:
-    return [("valid_until_s", desired.valid_until_s), ("settle_s", desired.settle_s)]
 
 
 def _whole(count: object) -> int | None:

@@ -130,12 +130,9 @@ class GlobalBoosting:
 
 
 def fit(histories: Sequence[RateHistory], until_s: float, horizon: int) -> BoostingFit | None:
-    """Fit on the rates of some series before ``until_s``; None when there are too few.
+    """Fit on the rates of some series before ``until_s``, seconds since 1970, for leads of ``horizon`` bins.
 
-    Args:
-        histories: series, one or more histories of any calendars (for example one per time zone).
-        until_s: end of the training data, seconds since 1970.
-        horizon: leads to learn, in bins.
+    The histories may have calendars of their own, as for time zones; None when there are too few series.
     """
     inputs, targets = [], []
     series_days = 0.0

@@ -170,18 +170,6 @@ class Calibration:
         """Return the state before the first origin."""
         return CalibrationState(np.zeros((len(self.levels), series)))
 
-    def window(self, errors: Floats, shapes: Floats, at: Ints, first: int) -> ErrorWindow:
-        """Return the window from which the offsets of the origins from index ``first`` on are made.
-
-        Args:
-            errors: shape (P, n, H), NaN where unknown.
-            shapes: of the predicted load, shape (P, n, H).
-            at: the origins, in bins, shape (P,).
-            first: index of the origin before which the proportion is chosen.
-        """
-        leads = self.grid.leads
-        return self._window(self._sort(errors[:, :, leads], shapes[:, :, leads], at), 0, len(at), first)
-
     def _sort(self, errors: Floats, shapes: Floats, at: Ints) -> _ErrorHistory:
         """Sort the errors of some origins, (P, n, H') as the shapes."""
         ordered = [SortedErrors.of(errors / scale(shapes, np.array(proportion))) for proportion in PROPORTIONS]

@@ -102,10 +102,7 @@ def _span_of(chosen: Bools) -> slice:
 def _mean_of_day(measures: Sequence[Floats], is_scored: Floats, in_day: Bools) -> Floats:
     """Return means over the bins of a day, shape (4, n), NaN where too few of them were measured.
 
-    Args:
-        measures: shape (R, n, H) each, 0 where not scored.
-        is_scored: whether a bin was, 0 or 1, shape (R, n, H).
-        in_day: whether a bin belongs to the day, shape (R, H).
+    Measures are 0 where not scored, shape (R, n, H) each as ``is_scored``, 0 or 1; ``in_day`` has shape (R, H).
     """
     weights = in_day.astype(np.float64)
     count = np.einsum("pnh,ph->n", is_scored, weights)
@@ -120,12 +117,7 @@ def hold_contest(past: PastForecasts) -> Competition:
 
 
 def record_champions(past: PastForecasts, champions: Sequence[str]) -> Competition:
-    """Return the record of one method: of each series its champion, chosen before, with the bits of a contest of all.
-
-    Args:
-        past: the forecasts of the methods that the champions need.
-        champions: of each series, shape (n,).
-    """
+    """Return the record of one method: of each series its champion of before, with the bits of a contest of all."""
     middle = np.empty_like(past.observed)
     for name in dict.fromkeys(champions):
         rows = np.array([name == one for one in champions], bool)

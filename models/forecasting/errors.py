@@ -21,12 +21,6 @@ class Errors:
     size: Floats
     cell: Ints
 
-    @classmethod
-    def of(cls, errors: Floats, group: int) -> Errors:
-        """Sort errors of shape (P, n, H) in groups of ``group`` leads; group = H puts all leads together."""
-        ordered = SortedErrors.of(errors)
-        return ordered.group(np.arange(errors.shape[2]) // group)
-
     def quantiles(self, levels: Floats, weights: Floats) -> Floats:
         """Return weighted quantiles, shape (L, n, G); NaN where a group has no weight.
 

@@ -40,11 +40,7 @@ class EventOutcome:
 def judge_event(event: KnownEvent, came_per_s: Floats, usual_per_s: Floats, bins: int) -> EventOutcome | None:
     """Return what came of an event; None where too little was measured, or nothing usual is known.
 
-    Args:
-        event: of the source.
-        came_per_s: (N,) the bins of it that were measured.
-        usual_per_s: (N,) medians of the forecast without the event.
-        bins: so many it has.
+    ``came_per_s`` and the forecast's medians without the event are (N,), of those of its ``bins`` that were measured.
     """
     known = np.isfinite(came_per_s) & np.isfinite(usual_per_s) & ((usual_per_s > 0) | event.is_rate)
     if known.sum() < max(LEAST_SHARE * bins, 1) or not came_per_s[known].sum() > 0:

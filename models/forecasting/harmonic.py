@@ -34,18 +34,12 @@ class HarmonicRidge:
         weekly: number of harmonics of the week (those that are harmonics of the day too are left out).
         penalty: ridge penalty of the slowest harmonic, in bins of evidence per day of history.
         weekly_after_days: with less history the weekly columns are shut: one day is too little for a weekday.
-        remainder_days: days at the end of the history that the remainder is fitted on.
-        level_share: share of the remainder's mean over the last day that is kept as a change of level.
-        recent_s: length of the end of the history whose remainder AR(1) starts from.
     """
 
     daily: int = 16
     weekly: int = 60
     penalty: float = 0.03
     weekly_after_days: float = 10.0
-    remainder_days: float = remainder.DAYS
-    level_share: float = remainder.LEVEL_SHARE
-    recent_s: float = remainder.RECENT_S
     name: str = "harmonic_ridge"
     min_history_days: float = 2.0
     rounds_by_batch: bool = True
@@ -66,10 +60,11 @@ class HarmonicRidge:
             reached = origin
             beta = self._solve(grams, history.begin, timestamps, origin, history.calendar)
             season = beta @ design[origin : origin + horizon].T
-            start = max(0, origin - int(self.remainder_days * history.calendar.day))
+            start = max(0, origin - int(remainder.DAYS * history.calendar.day))
             rest = values[:, start:origin] - beta @ design[start:origin].T
             rest[~np.isfinite(history.observed[:, start:origin])] = np.nan
-            forecasts[place] = np.maximum(season + self.remainder(rest, history.calendar, horizon), 0.0) * scale
+            expected = season + remainder.forecast_remainder(rest, history.calendar, horizon)
+            forecasts[place] = np.maximum(expected, 0.0) * scale
         enough = origins[:, None] - history.begin >= self.min_history_days * history.calendar.day
         return np.where(enough[:, :, None], forecasts, np.nan)
 
@@ -108,12 +103,6 @@ class HarmonicRidge:
             mine = np.flatnonzero(begin == first)
             beta[np.ix_(mine, used)] = np.linalg.solve(gram, timestamps[np.ix_(mine, used)].T).T
         return beta
-
-    def remainder(self, rest: Floats, calendar: Calendar, horizon: int) -> Floats:
-        """Return the forecast of the remainder, shape (n, horizon), from r, NaN where nothing was measured."""
-        return remainder.forecast_remainder(
-            rest, calendar, horizon, level_share=self.level_share, recent_s=self.recent_s
-        )
 
 
 @lru_cache(maxsize=1)  # a worker goes through batches of the same bins: 20 ms each

@@ -83,14 +83,7 @@ def list_events(events: Mapping[str, Event], job: str, source: str) -> tuple[Kno
 
 
 def raise_rates(quantiles: Floats, events: Sequence[KnownEvent], start_s: float, bin_s: float) -> RaisedRates:
-    """Return a forecast with the events that come in its time.
-
-    Args:
-        quantiles: (L, T) records/s at ``LEVELS``, without them.
-        events: of the source; no two at one time.
-        start_s: epoch seconds of the first bin.
-        bin_s: length of a bin.
-    """
+    """Return a forecast, (L, T) records/s at ``LEVELS`` from ``start_s`` on, with its events, no two at one time."""
     bins = quantiles.shape[1]
     raised, factor, spread = quantiles.copy(), np.ones(bins), np.zeros(bins)
     names = [""] * bins

@@ -51,12 +51,7 @@ class PastForecasts:
 
 
 def find_needed(names: Sequence[str], champions: Sequence[str | None]) -> Bools:
-    """Return which methods the forecast of each series needs, shape (M, n): its champion, or all for a blend.
-
-    Args:
-        names: of the methods.
-        champions: of each series; None where one is still to be chosen among all.
-    """
+    """Return which methods the forecast of each series needs, shape (M, n): its champion, all for a blend or None."""
     needs_all = np.array([name is None or name == blend.NAME for name in champions], bool)
     return np.stack([needs_all | np.array([name == one for one in champions], bool) for name in names])
 
@@ -65,14 +60,8 @@ def forecast_past(methods: Registry, history: RateHistory, *, days: int, horizon
     """Forecast from past origins and from the end of the history, which is the last origin.
 
     The bits are those that all methods have for all series: a method that rounds by what else is in the batch is asked
-    for all of them as soon as one needs it.
-
-    Args:
-        methods: by name.
-        history: of n series.
-        days: before the end of the history, with an origin every ORIGIN_SPACING_S.
-        horizon: bins to predict.
-        needed: methods that a series needs, shape (M, n); the others make no forecast of it.
+    for all of them as soon as one needs it.  There is an origin every ORIGIN_SPACING_S of so many days; a method
+    forecasts of the n series those that need it, ``needed``, shape (M, n).
     """
     calendar, now = history.calendar, history.bins
     spacing, look_back = calendar.bins(ORIGIN_SPACING_S), days * calendar.day

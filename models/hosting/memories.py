@@ -9,13 +9,9 @@ from models.policies.registry import memory_codec
 
 
 def recall(chosen: Policy[Any], name: str, text: str | None, of_policy: str | None) -> tuple[Any, str]:
-    """Return what a policy remembers, and why it begins afresh although a text is there; empty where it does not.
+    """Return what a policy of a name remembers, and why it begins afresh although a text is there, or nothing.
 
-    Args:
-        chosen: the policy.
-        name: its name.
-        text: of the memory; None or empty without one.
-        of_policy: whose it is: that of another policy counts as none.
+    A memory ``of_policy`` of another name counts as none.
     """
     first = chosen.first_memory()
     if not text or of_policy != name:

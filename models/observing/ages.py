@@ -55,13 +55,7 @@ class JobRows:
 
 
 def find_outstanding(samples: Samples, vertices: Vertices, jobs: Iterable[JobRows]) -> OutstandingRecords:
-    """Return what is outstanding at each poll of a source, (n,).
-
-    Args:
-        samples: n of them; the vertex is the row.
-        vertices: (rows,)
-        jobs: which rows are of one job.
-    """
+    """Return what is outstanding at each poll of a source, (n,) as the samples, whose vertex is the row."""
     polls, (is_full, has_idle_time) = samples.polls, _find_busy_times(samples)
     result = OutstandingRecords.unknown(len(polls.vertex))
     first = np.searchsorted(polls.vertex, np.arange(len(vertices.window_s) + 1))

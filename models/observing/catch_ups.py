@@ -108,12 +108,9 @@ class _SourceTotals:
 
 
 def find_effects(span: EffectWindow, sources: Mapping[str, SourcePolls], caught_up_lag_s: float) -> StopEffects:
-    """Return what followed a stop.
+    """Return what followed a stop, by the sources that show their backlog.
 
-    Args:
-        span: of the stop.
-        sources: that show their backlog.
-        caught_up_lag_s: a source has caught up when its oldest record that is not through the job is younger.
+    A source has caught up when its oldest record that is not through the job is younger than ``caught_up_lag_s``.
     """
     read = {name: _read_source(span, polls, caught_up_lag_s) for name, polls in sorted(sources.items())}
     each = {name: one for name, one in read.items() if one is not None}

@@ -11,8 +11,7 @@ _LEAST_MS = 5_000  # a smaller difference may be the age of a reply
 def find_ahead_ms(differences_ms: Collection[float]) -> int:
     """Return by how much a JobManager's clock is ahead of the polls', in whole seconds as ms; 0 where nobody knows.
 
-    Args:
-        differences_ms: of replies: the time at which the JobManager says that it wrote one, less that of the poll.
+    A difference is the time at which the JobManager says that it wrote a reply, less that of the poll.
     """
     ahead_ms = median(differences_ms) if differences_ms else 0.0
     return 0 if abs(ahead_ms) < _LEAST_MS else 1000 * round(ahead_ms / 1000.0)

@@ -45,14 +45,7 @@ def find_disturbed_spans(
     """Return (n,) the start of the first window that each event disturbs, and (n,) the last second, epoch s.
 
     Every window that starts from the first of the two until the second is disturbed: from a stop until ``settle_s``
-    after the job runs again.
-
-    Args:
-        started_s: (n,) whole epoch seconds.
-        ended_s: (n,) the same; NaN of a job that is down.
-        window_s: (n,) s, length of the windows of its cluster.
-        settle_s: for so long after a start windows are still disturbed.
-        until_s: epoch second until which a job that is down is disturbed.
+    after the job runs again, or until ``until_s`` where it is down, of which the end is NaN.  Starts are whole seconds.
     """
     settled = np.where(np.isnan(ended_s), float(until_s), np.nan_to_num(ended_s) + settle_s).astype(np.int64)
     return started_s - started_s % window_s, np.maximum(started_s, settled)

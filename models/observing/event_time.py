@@ -25,10 +25,7 @@ _LEAST_PACE = 0.05
 def find_watermarks_s(at_s: Floats, watermark_ms: Floats, feeders: Feeders) -> Floats:
     """Return (P,) the least watermark of the operators that end a job, epoch seconds; NaN where one has none.
 
-    Args:
-        at_s: (P,) times of the polls.
-        watermark_ms: (P, O) watermarks of the operators' inputs; Flink has its least number where there is none yet.
-        feeders: of the O operators.
+    Of P polls, with (P, O) watermarks of the operators' inputs; Flink has its least number where there is none yet.
     """
     ends = sorted({*range(len(feeders))} - {one for others in feeders for one in others})
     with np.errstate(invalid="ignore"):

@@ -47,11 +47,7 @@ class JobLifetime:
 def goes_on(former: JobLifetime, later: JobLifetime, *, ran_since_ms: int, running_ms: int) -> bool:
     """Return whether a job goes on in a run under another id; of a former one without an end, it does.
 
-    Args:
-        former: of the id before.
-        later: of the other id.
-        ran_since_ms: when the last run of the former id came to run.
-        running_ms: when the first of the other id did.
+    ``ran_since_ms`` is when the last run of the former id came to run, ``running_ms`` when the first of the other did.
     """
     ended_ms = former.ended_ms
     if ended_ms is None:

@@ -70,12 +70,8 @@ def measure_outstanding(counts: JobCounts, feeders: Feeders, passed_s: Floats | 
     """Return what is outstanding at each poll.
 
     An age beyond the polls goes on at their mean rate of arrivals; where nothing arrived, it is as old as they are.
-
-    Args:
-        counts: of the polls.
-        feeders: of the O operators.
-        passed_s: (P,) when the last aligned checkpoint began that was complete at the poll, NaN without one: its
-            barriers have pushed all that was taken in before through the job.
+    ``passed_s``, (P,), is when the last aligned checkpoint began that was complete at the poll, NaN without one: its
+    barriers have pushed all that was taken in before through the job.
     """
     buffered, result = _count_buffered(counts, feeders), OutstandingRecords.unknown(*counts.taken.shape)
     records, age_s = result.records, result.age_s

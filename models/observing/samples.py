@@ -93,9 +93,7 @@ class Samples:
 def is_still(values: Floats, before: Floats) -> Bools:
     """Return (n,) whether nothing was counted since the poll before, nor have tasks aged; an age must be known.
 
-    Args:
-        values: (columns, n)
-        before: (columns, n) of the poll before, NaN without one.
+    Both are (columns, n); without a poll before it is NaN.
     """
     now, then = values[_SHOWN], before[_SHOWN]
     is_same = ((now == then) | (np.isnan(now) & np.isnan(then))).all(axis=0)
@@ -103,12 +101,7 @@ def is_still(values: Floats, before: Floats) -> Bools:
 
 
 def build_samples(polls: Polls, vertices: Vertices) -> Samples:
-    """Return the polls that are a measurement as samples.
-
-    Args:
-        polls: of any vertices.
-        vertices: (V,)
-    """
+    """Return the polls of (V,) vertices that are a measurement as samples."""
     follows = np.diff(polls.vertex, prepend=-1) == 0
     moved = ~follows
     moved[1:] |= ~is_still(polls.values[:, 1:], polls.values[:, :-1])

@@ -29,12 +29,7 @@ class SourceSamples:
 
 
 def read_source_samples(samples: Samples, vertices: Vertices) -> SourceSamples:
-    """Return the samples of sources that show their backlog.
-
-    Args:
-        samples: of (V,) vertices.
-        vertices: (V,)
-    """
+    """Return the samples of sources, of (V,) vertices, that show their backlog."""
     polls = samples.polls
     own = vertices.of(polls.vertex)
     unknown = np.full(len(polls.vertex), np.nan)

@@ -138,11 +138,8 @@ def _set_clock(history: RunHistory) -> RunHistory:
 def find_open_stop(state: str, ran_ms: int | None) -> Stop | None:
     """Return the stop of a job whose last reply does not show it running: since it was last seen so.
 
-    A job that has ended has one, too: what is measured in the window in which it ends is no measurement.
-
-    Args:
-        state: of the last reply.
-        ran_ms: the last reply in state RUNNING; None for never.
+    A job that has ended has one, too: what is measured in the window in which it ends is no measurement.  ``ran_ms`` is
+    the last reply in state RUNNING; None for never.
     """
     return None if state == RUNNING or ran_ms is None else Stop(ran_ms, None)
 

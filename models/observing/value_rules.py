@@ -118,12 +118,7 @@ def is_watermark(metric: str | None) -> bool:
 
 
 def find_broken_rules(values: MetricValues, max_value: float) -> npt.NDArray[np.int8]:
-    """Return for each value the place in ``VALUE_RULES`` of the first rule that it breaks, ``NO_RULE`` without one.
-
-    Args:
-        values: of any number of metrics.
-        max_value: the largest value of any metric.
-    """
+    """Return for each value the place in ``VALUE_RULES`` of the first rule that it breaks, ``NO_RULE`` without one."""
     result = np.full(values.number.shape, NO_RULE, dtype=np.int8)
     for place, rule in reversed(list(enumerate(VALUE_RULES))):
         is_broken = rule.condition(values, max_value)

@@ -57,13 +57,7 @@ class Windows:
 
 
 def build_windows(samples: Samples, vertices: Vertices, arriving_per_s: Floats) -> Windows:
-    """Return the windows of samples.
-
-    Args:
-        samples: n of (V,) vertices.
-        vertices: (V,)
-        arriving_per_s: (n,) of :class:`models.observing.outstanding.OutstandingRecords`.
-    """
+    """Return the windows of n samples of (V,) vertices, with what arrives by event time, (n,) records/s."""
     polls = samples.polls
     start_s, first = _begin_windows(polls, vertices)
     sums = WindowSums(samples, first)
@@ -103,11 +97,8 @@ def _begin_windows(polls: Polls, vertices: Vertices) -> tuple[Ints, Ints]:
 def find_superseded(windows: Windows, operator: Ints) -> Bools:
     """Return (G,) whether another vertex of the same operator has later samples in the same window.
 
-    A window of a job submitted again has samples under two ids: the later stands, of two alike the first.
-
-    Args:
-        windows: G of them.
-        operator: (G,) number of the operator.
+    A window of a job submitted again has samples under two ids: the later stands, of two alike the first.  Operators
+    have numbers, (G,).
     """
     order = np.lexsort((-windows.last_us, windows.start_s, operator))
     operator, start_s = operator[order], windows.start_s[order]

@@ -36,14 +36,10 @@ def dump(memory: object) -> str:
 
 
 def load(kind: type[T], text: str) -> T:
-    """Return the memory that :func:`dump` wrote.
+    """Return the memory that :func:`dump` wrote; of ``type(None)`` for a policy that remembers nothing.
 
     Fields that the text lacks get their defaults and those that ``kind`` lacks are dropped, so that a memory outlives
     an upgrade.
-
-    Args:
-        kind: the memory's class; ``type(None)`` for a policy that remembers nothing.
-        text: JSON.
 
     Raises:
         pydantic.ValidationError: (a ValueError) the text is no memory of this kind.

@@ -26,11 +26,7 @@ class MemoryCodec:
 
 
 def policy(name: str, parameters: Mapping[str, object] | None = None) -> Policy[Any]:
-    """Return a policy.
-
-    Args:
-        name: in the catalogue.
-        parameters: those of ``[policies.<name>]``; the others keep their defaults.
+    """Return a policy of the catalogue with the parameters of ``[policies.<name>]``; the others keep their defaults.
 
     Raises:
         PolicyCatalogueError: (a ValueError) no policy of that name.

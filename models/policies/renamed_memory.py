@@ -10,12 +10,7 @@ T = TypeVar("T")
 
 
 def find_operators(memory: object, known: Collection[str]) -> set[str]:
-    """Return the names of operators that a memory holds values of.
-
-    Args:
-        memory: see :mod:`models.policies.memory`.
-        known: all names that operators of the job have ever had.
-    """
+    """Return the names that a memory holds values of, among all that operators of the job have ever had."""
     if isinstance(memory, Mapping):
         inside = set[str]().union(*(find_operators(value, known) for value in memory.values()))
         return inside | {name for name in memory if name in known}
@@ -25,10 +20,7 @@ def find_operators(memory: object, known: Collection[str]) -> set[str]:
 def rename_operators(memory: T, names: Mapping[str, str], known: Collection[str]) -> T:
     """Return a memory under other names of operators; what it holds of operators that have gone is left out.
 
-    Args:
-        memory: see :mod:`models.policies.memory`.
-        names: before -> after, of the operators that are still there.
-        known: names before of all operators.
+    ``names`` are before -> after, of the operators that are still there, ``known`` all names before.
     """
     renamed: Any = memory
     if isinstance(memory, Mapping):

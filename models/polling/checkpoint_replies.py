@@ -52,10 +52,6 @@ def read_config(result: object) -> CheckpointConfig:
 def read_checkpoints(result: object, config: CheckpointConfig) -> Checkpoints:
     """Read a ``checkpoints`` reply.
 
-    Args:
-        result: the reply.
-        config: of the job.
-
     Raises:
         ReplyError: it does not tell counts, latest checkpoints and history.
     """

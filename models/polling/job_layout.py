@@ -61,12 +61,7 @@ def name_operators(vertices: Sequence[Vertex]) -> dict[str, str]:
 
 
 def lay_out(vertices: Sequence[Vertex], nodes: Sequence[Node]) -> JobLayout:
-    """Return a job's operators.
-
-    Args:
-        vertices: of a ``job`` reply.
-        nodes: of its plan; none while it was not seen.
-    """
+    """Return a job's operators, by the vertices of a ``job`` reply and the nodes of its plan, none while unseen."""
     named = name_operators(vertices)
     upstream = dict(nodes)
     if nodes and set(upstream) != set(named):

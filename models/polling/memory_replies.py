@@ -18,11 +18,8 @@ HEAP_METRICS, GC_METRICS = (HEAP_USED, HEAP_MAX), (GC_TIME,)
 def read_memory(heap: object, gc: object) -> MemoryUsage:
     """Read two ``/taskmanagers/metrics`` replies, aggregated over all TaskManagers.
 
-    Where they differ in size, the fullest is taken to be the smallest: too full rather than too empty.
-
-    Args:
-        heap: reply about ``HEAP_METRICS``.
-        gc: reply about ``GC_METRICS``.
+    They are about ``HEAP_METRICS`` and ``GC_METRICS``. Where TaskManagers differ in size, the fullest is taken to be
+    the smallest: too full rather than too empty.
 
     Raises:
         ReplyError: they do not tell how much of the heap is in use.

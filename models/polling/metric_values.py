@@ -58,12 +58,7 @@ def select_metrics(result: object) -> MetricReply | None:
 def read_replies(
     replies: Sequence[MetricReply], max_value: float
 ) -> tuple[MetricColumns, list[tuple[int, ValueFault]]]:
-    """Return the columns of n replies, and what cannot be used, with the numbers of the replies.
-
-    Args:
-        replies: n of them.
-        max_value: the largest value of any metric.
-    """
+    """Return the columns of n replies, and what cannot be used, with the numbers of the replies."""
     codes: dict[str, int] = {}
     name = np.array([codes.setdefault(name, len(codes)) for one in replies for name, _ in one], np.int64)
     reply = np.repeat(np.arange(len(replies)), [len(one) for one in replies])

@@ -40,17 +40,16 @@ def find_single_spikes(rates: Floats) -> Bools:
 
 
 def agree(observations: Observations, sources: Sequence[int]) -> bool:
-    """Return whether the last two windows show the same rates and a backlog no older than it can have become.
+    """Return whether the last two undisturbed windows show the same rates and a backlog no older than it can be by now.
 
-    Args:
-        observations: of a job; disturbed windows are left out.
-        sources: columns of the sources.
+    Sources are the places of the sources' columns.
     """
     calm = np.flatnonzero(~observations.disturbed)[-2:]
     if len(calm) < 2:
         return False
     two = observations.rows(calm)
-    rates = _first_known(two.target_data_rate_per_s[:, sources], two.processing_rate_per_s[:, sources])
+    arrived, taken = two.target_data_rate_per_s[:, sources], two.processing_rate_per_s[:, sources]
+    rates = np.where(np.isfinite(arrived), arrived, taken)
     elapsed_s = float(two.window_start_s[1] - two.window_start_s[0])
     aged_ms = np.nan_to_num(two.latency_ms[:, sources], nan=0.0)
     is_aged = aged_ms[1] <= _AGED_FACTOR * (aged_ms[0] + 1000.0 * elapsed_s)
@@ -62,14 +61,7 @@ def agree(observations: Observations, sources: Sequence[int]) -> bool:
 def limit_rise(wanted: Mapping[str, int], running: Mapping[str, int], share: float) -> dict[str, int]:
     """Return what is wanted with no operator grown by more than a share of what runs, one subtask at least.
 
-    Args:
-        wanted: operator -> parallelism.
-        running: the same; an operator that it lacks is left as wanted.
-        share: 1 for at most twice as many.
+    A share of 1 is for twice as many at most; an operator that does not run is left as wanted.
     """
     most = {name: count + max(math.floor(share * count), 1) for name, count in running.items()}
     return {name: min(count, most.get(name, count)) for name, count in wanted.items()}
-
-
-def _first_known(rates: Floats, others: Floats) -> Floats:
-    return np.where(np.isfinite(rates), rates, others)

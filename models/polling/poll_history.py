@@ -101,9 +101,7 @@ class PollHistory:
     def windows(self, now_s: float, most_s: Mapping[str, int] | None = None) -> JobWindows:
         """Return the windows of all jobs that ended by ``now_s`` (epoch seconds), in the order of :meth:`jobs`.
 
-        Args:
-            now_s: epoch seconds.
-            most_s: cluster -> how long its windows are at most, whole seconds; None for their own length.
+        ``most_s`` is how long those of a cluster are at most, whole seconds; None for their own length.
         """
         rows, arrays = self._known_rows(), self._arrays
         if most_s is not None:
@@ -126,13 +124,10 @@ class PollHistory:
         return by_job(result, rows, stops, self._settle_s, now_s)
 
     def forget(self, before_ms: int, after_ms: float = math.inf) -> list[JobKey]:
-        """Forget the jobs whose last reply is older, or later (epoch milliseconds), and vertices that jobs lost.
+        """Forget, and return, the jobs whose last reply is older, or later (epoch ms), and vertices that jobs lost.
 
         After the clock was set back, later replies would keep the present ones out as not newer.  An application that
         is deployed anew has the same id, and may have other vertices.
-
-        Returns:
-            The jobs.
         """
         gone = [key for key, job in self._jobs.items() if not before_ms <= job.polled_ms <= after_ms]
         for key in gone:

@@ -50,13 +50,7 @@ class RingBuffers:
         self.counts, self.rows = self.counts[kept], len(kept)
 
     def push(self, rows: Ints, times_ms: Ints, values: Floats) -> None:
-        """Put one entry into each of some rows.
-
-        Args:
-            rows: (n,) each once.
-            times_ms: (n,) above zero, later than the entries before.
-            values: (n, columns).
-        """
+        """Put one entry into each of some rows, (n,) each once: values (n, columns), later than the entries before."""
         place = self.counts[rows] % self.kept
         self._times_ms[rows, place] = times_ms
         self._values[:, rows, place] = values.T

@@ -33,13 +33,7 @@ class RowWindows:
 def count_polls(
     samples: RingBuffers, vertices: Vertices, jobs: Iterable[JobRows]
 ) -> tuple[Samples, OutstandingRecords]:
-    """Return the samples of all polls, and what is outstanding at each: whatever the length of windows.
-
-    Args:
-        samples: (rows) of :data:`models.observing.metric_table.COLUMNS`, only those that are a measurement.
-        vertices: (rows,)
-        jobs: whose graph is known.
-    """
+    """Return the samples of all polls that are a measurement, and what is outstanding at each, of jobs with a graph."""
     row, times_ms, values = samples.all_entries()
     counted = count_differences(Polls(row, 1000 * times_ms, values), vertices)
     return counted, find_outstanding(counted, vertices, jobs)
@@ -52,15 +46,7 @@ def row_windows(
     polled: tuple[Samples, OutstandingRecords],
     now_s: float,
 ) -> RowWindows:
-    """Return the windows that ended, of which every poll is kept.
-
-    Args:
-        samples: (rows) of :data:`models.observing.metric_table.COLUMNS`, only those that are a measurement.
-        parallelism: (rows) its changes.
-        vertices: (rows,)
-        polled: of :func:`count_polls`.
-        now_s: epoch seconds; windows that end later are left out.
-    """
+    """Return the windows that ended by ``now_s``, of which every poll is kept; ``polled`` is of :func:`count_polls`."""
     counted, outstanding = polled
     result = build_windows(counted, vertices, outstanding.arriving_per_s)
     has_ended = result.start_s + vertices.window_s[result.vertex] <= now_s

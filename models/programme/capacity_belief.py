@@ -59,13 +59,9 @@ class BacklogChange:
 def measure_capacity_error(
     belief: CapacityBelief, changes: Sequence[BacklogChange], model_per_s: float, doubt: float
 ) -> CapacityBelief:
-    """Return the belief after windows of the running size.
+    """Return the belief after windows of the running size, by time; those that were measured before are passed over.
 
-    Args:
-        belief: before them.
-        changes: by time; those that were measured before are passed over.
-        model_per_s: what the models expect of the running size, records/s of all sources.
-        doubt: relative deviation of that.
+    The models expect ``model_per_s`` of it, records/s of all sources, with a relative deviation, ``doubt``.
     """
     error, share = belief.error, belief.share
     variance = max(doubt, _LEAST_DOUBT) ** 2

@@ -28,11 +28,7 @@ def look_ahead_day(state: LawState, champion: Champion, forecast_per_s: Floats |
 
     The first two hours are those of :func:`models.programme.load_outlook.look_ahead`.  A level that is held is right
     for them and wrong for a day: from four hours on it is what was least wrong so far ahead, and in between both.
-
-    Args:
-        state: of the law.
-        champion: the newest forecast.
-        forecast_per_s: (1 + ``DAY``,) its medians from the newest step on; None without a usable one.
+    ``forecast_per_s``, (1 + ``DAY``,), has the forecast's medians from the newest step on; None without a usable one.
     """
     near = look_ahead(state, champion)
     scale, best = choose_hypothesis(state)
@@ -82,13 +78,9 @@ def look_from(outlook: LoadOutlook, first: int) -> LoadOutlook:
 
 
 def find_late_chance(outlook: LoadOutlook, steps: int, capacity_per_s: float, sd: float) -> float:
-    """Return the highest probability in the next steps that the load exceeds a capacity.
+    """Return the highest probability in the next steps that the load exceeds a capacity, with caution.
 
-    Args:
-        outlook: of the load.
-        steps: how many.
-        capacity_per_s: with caution.
-        sd: relative deviation of a step's load from its level, and of what is not known of the capacity.
+    ``sd`` is the relative deviation of a step's load from its level, and of what is not known of the capacity.
     """
     spread = np.hypot(outlook.sd[:steps], sd * capacity_per_s / (capacity_per_s + outlook.offset))
     at = (math.log(capacity_per_s + outlook.offset) - outlook.mean[:steps]) / spread

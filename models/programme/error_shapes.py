@@ -97,13 +97,7 @@ def cumulate(weights: Weights) -> tuple[Floats, Floats]:
 
 @lru_cache(maxsize=4096)
 def transition(weights: Weights, nodes: tuple[float, ...], kept: float) -> Floats:
-    """Return (Z, Z) probabilities of the next standardised level: ``kept`` times the present one and an error.
-
-    Args:
-        weights: of the mixture.
-        nodes: (Z,) levels, ascending.
-        kept: share of the level that is kept, 0..1.
-    """
+    """Return (Z, Z) probabilities of the next of ascending levels: ``kept``, 0..1, of this one and an error."""
     at = np.array(nodes)
     edges = (at[1:] + at[:-1]) / 2
     spread = np.sqrt(max(1.0 - kept * kept, 1e-6))

@@ -57,13 +57,7 @@ class EventChange:
 
 
 def raise_outlook(outlook: LoadOutlook, path: EventPath | None, newest: int) -> LoadOutlook:
-    """Return an outlook with the events of its time.
-
-    Args:
-        outlook: of the steps after the newest one.
-        path: of the newest step and of those, (1 + H,); None without any event.
-        newest: number of that step.
-    """
+    """Return an outlook with the events of its time: the path, (1 + H,), begins with the newest step."""
     if path is None or not (np.abs(np.log(np.maximum(path.factor, LEAST_PER_S))) > _NOTED).any():
         return outlook
     factor, count = path.factor[1:], len(outlook.mean)

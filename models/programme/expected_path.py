@@ -19,13 +19,9 @@ Decide = Callable[[int, int, float], int]
 
 
 def age_after(age_s: float, stop_s: Floats, length_s: float, ratio: Floats) -> Floats:
-    """Return (K,) the age of the backlog after a step under the expected load.
+    """Return (K,) the age of the backlog after a step, of ``age_s`` at its beginning, under the expected load.
 
-    Args:
-        age_s: at its beginning.
-        stop_s: (K,) during which a size is down.
-        length_s: of the step.
-        ratio: (K,) capacity over load.
+    A size is down for ``stop_s`` of its length, (K,); ``ratio``, (K,), is capacity over load.
     """
     return np.asarray(np.maximum(age_s + stop_s + (length_s - stop_s) * (1.0 - ratio), 0.0))
 
@@ -35,12 +31,6 @@ def expect_path(problem: Problem, age_s: float, steps: int, decide: Decide) -> t
 
     The backlog is the one that the expected load leads to.  In a step the load is spread as far as it is not known one
     step before: whatever else it becomes until then, the programme would answer.
-
-    Args:
-        problem: of the job, the running size first.
-        age_s: of the oldest record now.
-        steps: of the programme, so many of them.
-        decide: on the size of each.
     """
     sizes, levels, terms, ages = problem.sizes, problem.levels, problem.terms, problem.ages
     priced = problem if terms.late_price else replace(problem, terms=replace(terms, late_price=1.0))

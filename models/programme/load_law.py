@@ -62,13 +62,7 @@ def observe(state: LawState, at: int, load_per_s: float, champion: Champion, *, 
 
 
 def observe_many(states: LawState, at: int, loads_per_s: Floats) -> None:
-    """Learn from the load of one step of each of many jobs without a forecast, to the same bits as one by one.
-
-    Args:
-        states: of their laws, see :meth:`models.programme.law_state.LawState.first_of_many`; changed.
-        at: number of the step.
-        loads_per_s: (N,) mean of the step of each; finite.
-    """
+    """Learn from a step's finite loads of many jobs, (N,), without a forecast, to the same bits as one by one."""
     if _is_newer(states, at):
         _learn(states, at, np.array([_round_load(one) for one in loads_per_s.tolist()]), None)
 

@@ -37,14 +37,7 @@ class PathCosts:
 
     @classmethod
     def of(cls, costs: Costs, ages: Floats, passed_s: Sequence[float], rescale_price: float) -> PathCosts:
-        """Return the costs along a trajectory.
-
-        Args:
-            costs: of the programme.
-            ages: (A,) of its grid.
-            passed_s: (J,) ages of the backlog at the beginning of each step.
-            rescale_price: of a rescale.
-        """
+        """Return the costs along a trajectory with (J,) ages of the backlog at the beginning of each step."""
         rows = []
         for step, age_s in enumerate(passed_s):
             weights = weigh_age(age_s, ages)
@@ -56,11 +49,7 @@ class PathCosts:
         return cls(stay - later, rescale_price + go - stay)
 
     def raise_by(self, paid: Floats) -> Floats:
-        """Return (J, K) by how much more it costs to go on from a size when each step of a size is paid for.
-
-        Args:
-            paid: (J, K) on top of the bins.
-        """
+        """Return (J, K) by how much more it costs to go on from a size when each step of a size is paid for, (J, K)."""
         return self._solve(self.bin_cost + paid) - self._solve(self.bin_cost)
 
     def _solve(self, bin_cost: Floats) -> Floats:

@@ -49,13 +49,7 @@ class Solution:
         return CostsToGo(float(self.costs[0][0][0, 0] @ now), going + problem.terms.rescale_price)
 
     def decide(self, step: int, place: int, age_s: float) -> int:
-        """Return the size after a step's begin, where its change could stop the job, under the expected load.
-
-        Args:
-            step: not the first.
-            place: of the size that runs.
-            age_s: of the backlog then.
-        """
+        """Return the size after a step's begin, not the first, where a change could stop the job; load as expected."""
         weights = weigh_age(age_s, self.problem.ages)
         stay, go = (one[:, EXPECTED] for one in self.costs[step])
         after = go @ weights + self.problem.terms.rescale_price
@@ -64,15 +58,7 @@ class Solution:
 
 
 def solve_programme(sizes: Sizes, levels: LoadLevels, shape: Weights, age_s: float, terms: CostTerms) -> Solution:
-    """Return the programme, solved.
-
-    Args:
-        sizes: K of them.
-        levels: of the load.
-        shape: of the transients.
-        age_s: of the oldest record now.
-        terms: of the job.
-    """
+    """Return the programme of K sizes, solved; the shape is of the transients, the age of the oldest record."""
     problem = Problem(sizes, levels, shape, terms)
     return Solution(problem, age_s, {step: (stay, go) for step, stay, go in walk_back(problem)})
 

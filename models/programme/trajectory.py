@@ -186,13 +186,8 @@ def _select(costs: Floats, place: int, is_late: np.ndarray, most: float) -> int:
 
     A long step counts on being looked at again within it, and a load that is as likely above a capacity as below it may
     be waited for.  On the expected load itself that is late, and has to be worked off by a rescale more, which is what
-    avoiding it may cost.
-
-    Args:
-        costs: (K,) of staying at ``place``, and of going to each other size.
-        place: that runs; it wins where all cost the same.
-        is_late: (K,) whether the expected load leaves each late.
-        most: that a size which is not late may cost more than the cheapest.
+    avoiding it may cost.  Costs, (K,), are of staying at ``place``, which wins where all cost the same, and of going to
+    each other size; one that is not late may cost ``most`` more than the cheapest.
     """
     worth = costs + 1e-9
     worth[place] = costs[place]

@@ -51,14 +51,10 @@ class BestChanges:
         self._slot_cost = (terms.slot_price / 60 * slots).astype(np.float32)[:, None, None]  # a second
 
     def add_best(self, value: np.ndarray, stay: np.ndarray, go: np.ndarray, step: int) -> None:
-        """Set what is best at the beginning of a step.
+        """Set what is best at the beginning of a step, not the first, from (K, Z, A) of staying and of a stop now.
 
-        Args:
-            value: (K, Z, 1 + R, A), changed: of the best decision, and of what is left of a wait for slots; rests that
-                are longer than the step are given.
-            stay: (K, Z, A) of staying.
-            go: (K, Z, A) of a stop now.
-            step: its number; not the first.
+        ``value``, (K, Z, 1 + R, A), is of the best decision, and of what is left of a wait for slots; rests that are
+        longer than the step are given.
         """
         terms, steps = self._problem.terms, self._problem.levels.steps
         price = np.float32(terms.rescale_price)
@@ -110,12 +106,7 @@ def _tabulate_wait(terms: CostTerms, wait_s: float) -> tuple[np.ndarray, np.ndar
 def price_changes(problem: Problem, costs: Costs, *, step: int, place: int, begin: Floats) -> Floats:
     """Return (B, K) what going from a size to each costs from a step on, its wait included, the rescale's price not.
 
-    Args:
-        problem: that was solved.
-        costs: of staying and going at each step.
-        step: at which the change is asked for.
-        place: of the size that runs.
-        begin: (B, Z, A) B distributions over the level of the load in the step before and the age.
+    ``begin``, (B, Z, A), are B distributions over the level of the load in the step before and the age.
     """
     slots, terms = problem.paid_slots.tolist(), problem.terms
     waits_s = [terms.find_wait_s(slots[place], count) for count in slots]

@@ -64,14 +64,9 @@ def learn_change_times(
     checkpoint_wait_s: float = 300.0,
     restore_s: float = 150.0,
 ) -> ChangeTimes:
-    """Learn how long a job's changes take.
+    """Learn how long a job's changes take, by its requests and those of other jobs: slots come for all alike.
 
-    Args:
-        own: of its requests.
-        others: of the requests of other jobs of its cluster; slots are the cluster's, and come for all alike.
-        slots_wait_s: assumed 95% quantile; all that is assumed counts like ``PRIOR_EVENTS`` requests.
-        checkpoint_wait_s: assumed 95% quantile.
-        restore_s: assumed 95% quantile.
+    Waits and restore are assumed 95% quantiles; all that is assumed counts like ``PRIOR_EVENTS`` requests.
     """
     mine, theirs = list(own), list(others)
     return ChangeTimes(

@@ -90,18 +90,9 @@ def find_change_s(
 ) -> Floats:
     """Return by how much a job's downtimes of one kind differ from the fleet's, before each event of another kind.
 
-    What a failure takes besides a rescale, to be noticed above all, is added to what the job's rescales take.
-
-    Args:
-        duration_s: (n,) of both kinds, in order of time.
-        state_bytes: (n,) NaN where it is not known.
-        job: (n,) 0..J-1.
-        jobs: J.
-        prior_s: of the one kind.
-        is_other: (n,) events of the other kind.
-
-    Returns:
-        (m,) s, of the events of the other kind.
+    What a failure takes besides a rescale, to be noticed above all, is added to what the job's rescales take.  The
+    arguments are those of :func:`fit_downtimes`, of both kinds; ``is_other``, (n,), are the m events of the other kind,
+    of which (m,) s are returned.
     """
     result = fit_downtimes(np.where(is_other, np.nan, duration_s), state_bytes, job, jobs, prior_s)
     return np.asarray((result.before_s - result.fleet_s)[is_other])

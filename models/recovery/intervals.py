@@ -34,14 +34,7 @@ _MOST_BUSY = 0.98
 
 
 def error_scale(predicted_s: Floats, downtime_s: Floats, utilisation: Floats, observed_before: Floats) -> Floats:
-    """Return s, (n,).
-
-    Args:
-        predicted_s: (n,) R.
-        downtime_s: (n,) D as expected.
-        utilisation: (n,) u.
-        observed_before: (n,) downtimes of the job from which D comes.
-    """
+    """Return s, (n,), of R, of D as expected from ``observed_before`` downtimes of the job, and of u, all (n,)."""
     of_fleet = PRIOR_EVENTS / (observed_before + PRIOR_EVENTS)
     with np.errstate(invalid="ignore", divide="ignore"):
         growth = (1.0 - downtime_s / predicted_s) / (1.0 - np.minimum(utilisation, _MOST_BUSY))

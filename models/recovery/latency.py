@@ -23,13 +23,7 @@ def utilisation_bin(utilisation: Floats) -> Ints:
 
 
 def fit_latency(utilisation: Floats, latency_ms: Floats, weight: Floats) -> LatencyModel:
-    """Fit one job by isotonic regression over bins.
-
-    Args:
-        utilisation: (n,) mean utilisation of each bin, at most BINS of them.
-        latency_ms: (n,) median latency of its windows.
-        weight: (n,) number of windows.
-    """
+    """Fit one job by isotonic regression over (n,) bins, BINS at most: mean utilisation, median latency, windows."""
     usable = np.isfinite(utilisation) & np.isfinite(latency_ms) & (weight > 0)
     if not usable.any():
         return LatencyModel(np.zeros(0), np.zeros(0))

@@ -41,37 +41,29 @@ class TypicalDuration:
     Attributes:
         centre_s: (J,) expected duration.
         sd_s: (J,) standard deviation of a single event around it.
-        without_s: (n,) for each event what the model would be had it not seen that event; for held-out errors.
     """
 
     centre_s: Floats
     sd_s: Floats
-    without_s: Floats
 
 
 def typical_duration(duration_s: Floats, job: Ints, cluster_of_job: Ints, prior_s: float) -> TypicalDuration:
     """Estimate a duration per job with shrinkage job -> cluster -> fleet -> prior.
 
-    Args:
-        duration_s: (n,) of the events that were seen, n may be 0; not negative.
-        job: (n,) 0..J-1.
-        cluster_of_job: (J,) 0..C-1.
-        prior_s: what is assumed with no event at all.
+    Of n events, n may be 0, with durations that are not negative, of jobs 0..J-1; clusters, (J,), are 0..C-1.
     """
     x = np.log(np.maximum(duration_s, _SHORTEST_S))
     jobs, clusters = len(cluster_of_job), int(cluster_of_job.max(initial=-1)) + 1
     prior = float(np.log(prior_s))
     levels = [(np.zeros(len(x), np.int64), 1), (cluster_of_job[job], clusters), (job, jobs)]
     parents = [np.zeros(1, np.int64), np.zeros(clusters, np.int64), cluster_of_job]
-    centre, without = np.full(1, prior), np.full(len(x), prior)
+    centre = np.full(1, prior)
     for (group, groups), parent in zip(levels, parents, strict=True):
-        median, excluded, count = _medians(x, group, groups)
+        median, count = _medians(x, group, groups)
         centre = (count * median + PRIOR_EVENTS * centre[parent]) / (count + PRIOR_EVENTS)
-        others = count[group] - 1.0
-        without = (others * excluded + PRIOR_EVENTS * without) / (others + PRIOR_EVENTS)
     observed = np.bincount(job, minlength=jobs)
     sd = _deviation(x - centre[job]) * np.sqrt(1.0 + 1.0 / (observed + PRIOR_EVENTS))
-    return TypicalDuration(np.exp(centre), np.exp(centre) * sd, np.exp(without))
+    return TypicalDuration(np.exp(centre), np.exp(centre) * sd)
 
 
 def _deviation(residual: Floats) -> float:
@@ -81,27 +73,13 @@ def _deviation(residual: Floats) -> float:
     return float(np.sqrt((len(residual) * mad**2 + PRIOR_EVENTS * DOWNTIME_PRIOR_LOG_SD**2) / weight))
 
 
-def _medians(x: Floats, group: Ints, groups: int) -> tuple[Floats, Floats, Floats]:
-    """Return each group's median (G,), each value's group median without that value (n,), and the sizes (G,).
-
-    Medians of nothing are 0: they enter with weight 0.
-    """
+def _medians(x: Floats, group: Ints, groups: int) -> tuple[Floats, Ints]:
+    """Return each group's median and size, (G,); the median of nothing is 0: it enters with weight 0."""
     count = np.bincount(group, minlength=groups)
-    order = np.lexsort((x, group))
+    values = np.append(x[np.lexsort((x, group))], 0.0)
     begin = np.cumsum(count) - count
-    values = np.append(x[order], 0.0)
     low, high = begin + np.maximum(count - 1, 0) // 2, begin + count // 2
-    median = np.where(count > 0, 0.5 * (values[low] + values[np.minimum(high, len(x))]), 0.0)
-
-    rank = np.empty(len(x), np.int64)
-    rank[order] = np.arange(len(x))
-    start, remaining = begin[group], count[group] - 1  # left: how many remain without the value
-    mine = rank - start
-    picks = []
-    for place in (np.maximum(remaining - 1, 0) // 2, remaining // 2):
-        picks.append(values[np.minimum(start + place + (place >= mine), len(x))])
-    excluded = np.where(remaining > 0, 0.5 * (picks[0] + picks[1]), 0.0)
-    return median, excluded, count.astype(float)
+    return np.where(count > 0, 0.5 * (values[low] + values[np.minimum(high, len(x))]), 0.0), count
 
 
 def typical_of_job(durations_s: Sequence[float], prior_s: float) -> tuple[float, float]:

@@ -65,12 +65,7 @@ def list_candidates(
 def _reach(slots: Ints, multiples: Mapping[int, Floats], limits: Ints) -> Floats:
     """Return the multiple of the demand that each number of slots sustains, of the operators that could have more.
 
-    Where none could, those with the highest limit decide.
-
-    Args:
-        slots: (N,) numbers of slots, rising.
-        multiples: operator's row -> the multiple of its peak that it sustains at 1..limit.
-        limits: (O,) highest admissible parallelism.
+    Where none could, those with the highest limit decide.  An operator sustains the multiples of its peak at 1..limit.
     """
     widest = max(int(limits[row]) for row in multiples)
     each = [

@@ -52,7 +52,9 @@ class SourceForecast:
         shapes = {values.shape for values in self.quantiles.values()}
         if len(shapes) != 1 or next(iter(shapes))[0] != len(LEVELS) or next(iter(shapes))[1] == 0:
             raise DemandError(f"quantiles must share one shape ({len(LEVELS)}, bins >= 1), found {sorted(shapes)}")
-        bad = sorted(source for source, values in self.quantiles.items() if not _usable(values))
+        bad = sorted(
+            source for source, values in self.quantiles.items() if not (np.isfinite(values) & (values >= 0)).all()
+        )
         if bad:
             raise DemandError(f"forecast of {bad} has missing, infinite or negative rates")
 
@@ -105,21 +107,10 @@ class Demand:
         return self.start_s + index * self.bin_s
 
 
-def _usable(values: Floats) -> bool:
-    return bool(np.isfinite(values).all() and (values >= 0).all())
-
-
 def quantiles_at_scores(values: Floats, scores: Floats) -> Floats:
-    """Read quantile functions between and beyond their levels.
+    """Return (Z, ...) quantiles, never negative, at (Z,) standard normal scores, from (L, ...) quantiles at ``LEVELS``.
 
     Linear in the standard normal score, so that a normal load is read exactly; the outer slopes continue.
-
-    Args:
-        values: (L, ...) quantiles at ``LEVELS``.
-        scores: (Z,) standard normal scores.
-
-    Returns:
-        (Z, ...) quantiles, never negative.
     """
     remaining = np.clip(np.searchsorted(SCORES, scores, side="right") - 1, 0, len(SCORES) - 2)
     share = (scores - SCORES[remaining]) / (SCORES[remaining + 1] - SCORES[remaining])

@@ -14,12 +14,8 @@ def align_shares(graph: JobGraph, configurations: Ints, current: Ints) -> Ints:
 
     A source's subtasks share its partitions, a keyed operator's its key groups; unless their number divides them, some
     have one more than others and are full first.  Operators of a group share slots, so an operator is raised as far as
-    the widest one of its group and no further.  One that keeps its parallelism is left.
+    the widest one of its group and no further.  One that keeps its parallelism, (O,) ``current``, is left.
 
-    Args:
-        graph: of O operators.
-        configurations: (K, O) parallelism.
-        current: (O,) running parallelism.
 
     >>> graph = JobGraph((Operator("source", partitions=12), Operator("count", ("source",), is_keyed=True)))
     >>> align_shares(graph, np.array([[5, 9], [3, 7]]), np.array([1, 1])).tolist()

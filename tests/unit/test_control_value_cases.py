@@ -13,7 +13,6 @@ from models.control.approval import StepApproval, use_approvals
 from models.control.bounds import keep_as_asked
 from models.control.limits import Limits
 from models.control.log_lines import log_lines
-from models.control.readiness import combine_guards
 from models.control.resubmission import find_lost
 from models.control.state import Intention, JobHistory, ObservedJob, Origin, Request
 from models.control.usable_intention import check_usable
@@ -88,11 +87,6 @@ def test_a_row_that_is_written_again_takes_no_answer_away() -> None:
     rows = [{**row, "entry": entry, "answer": answer} for entry, answer in enumerate(["", "accepted", ""])]
     assert [line.came_of for line in log_lines(rows)] == ["sent, accepted"]
     assert [line.came_of for line in log_lines(rows[:1])] == ["recorded; no answer is known"]
-
-
-def test_guards_of_no_level_are_refused_by_name() -> None:
-    with pytest.raises(ValueError, match="guards need at least one setting"):
-        combine_guards([])
 
 
 def test_nothing_is_lost_of_a_job_whose_resource_names_only_some_of_its_vertices() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from error_windows import cut_window
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,7 +13,7 @@ from models.forecasting.calendar import Calendar
 from models.forecasting.calibration import MAX_SHIFT, Calibration, CalibrationState
 from models.forecasting.champion import choose_champions
 from models.forecasting.error_scale import scale, shape
-from models.forecasting.errors import Errors
+from models.forecasting.errors import SortedErrors
 from models.forecasting.leads import LeadGrid
 
 CALENDAR = Calendar(0, HOUR_S)
@@ -24,7 +25,7 @@ EXPAND = CALIBRATION.grid.expand
 def run(errors: np.ndarray, at: np.ndarray, first: int = 0, state: CalibrationState | None = None) -> CalibrationState:
     """The state after the origins from index ``first`` on, all from one window of errors."""
     state = state or CALIBRATION.initial_state(errors.shape[1])
-    window = CALIBRATION.window(errors, np.ones_like(errors), at, first)
+    window = cut_window(CALIBRATION, errors, np.ones_like(errors), at, first)
     for place in range(first, len(at)):
         state = CALIBRATION.step(state, window, place)
     return state
@@ -48,7 +49,8 @@ def test_weighted_quantiles_are_those_of_a_plain_loop(seed: int, level: float) -
     errors = generator.normal(size=(4, 3, 7))
     errors[generator.random(errors.shape) < 0.2] = np.nan
     weights = generator.random((4, 7)) * (generator.random((4, 7)) < 0.8)
-    result = Errors.of(errors, 3).quantiles(np.full((1, 3), level), weights)[0]
+    grouped = SortedErrors.of(errors).group(np.arange(7) // 3)
+    result = grouped.quantiles(np.full((1, 3), level), weights)[0]
     assert result.shape == (3, 3)
     for series in range(3):
         for group, leads in enumerate((slice(0, 3), slice(3, 6), slice(6, 7))):
@@ -120,7 +122,7 @@ def test_errors_sorted_once_for_many_days_are_as_those_sorted_for_each(look_back
     for place, origin in enumerate(at.tolist()):
         day = origin // 24 * 24
         low, first, stop = np.searchsorted(at, [day - look_back, day, day + 24]).tolist()
-        window = CALIBRATION.window(errors[low:stop], shapes[low:stop], at[low:stop], first - low)
+        window = cut_window(CALIBRATION, errors[low:stop], shapes[low:stop], at[low:stop], first - low)
         state = CALIBRATION.step(state, window, place - low)
     made = CALIBRATION.calibrate(errors, middle, at, look_back)
     np.testing.assert_array_equal(made.proportion, state.offsets.proportion)
@@ -132,7 +134,7 @@ def test_in_the_first_week_a_level_only_widens() -> None:
     errors[:, :, ::20] = 1.0
     state, _, at = predicted(errors, 3)
     assert -1 < state.level_shift[1, 0] < -MAX_SHIFT / 2  # it would narrow, were it allowed to
-    window = CALIBRATION.window(errors, np.ones_like(errors), at, 0)
+    window = cut_window(CALIBRATION, errors, np.ones_like(errors), at, 0)
     weights = np.full(window.target.shape, 1e9)
     days = window.first_known[0] + 24 * np.array([6, 8])
     in_first_week, later = (CALIBRATION._levels_to_use(state.level_shift, window, weights, int(now)) for now in days)
@@ -189,7 +191,7 @@ def test_a_correction_compares_what_was_observed_with_an_offset_in_its_own_units
             sizes=(np.full((3, 20, CALIBRATION.grid.groups), size),) * (len(at) - 1),
             proportions=(np.full(20, proportion),) * (len(at) - 1),
         )
-        window = CALIBRATION.window(0.3 * scales, shapes, at, len(at) - 1)
+        window = cut_window(CALIBRATION, 0.3 * scales, shapes, at, len(at) - 1)
         after = CALIBRATION.step(before, window, len(at) - 1)
         pull = 2.0 * 3 / 24 * (LEVELS - covered_all)  # three hours of a day, twice
         np.testing.assert_allclose(after.level_shift, np.repeat(pull[:, None], 20, axis=1))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from error_windows import cut_window
 
 from include.utc import HOUR_S
 from models.forecasting.calendar import Calendar
@@ -27,7 +28,7 @@ def hourly(levels: np.ndarray = LEVELS) -> Calibration:
 
 
 def window_of(errors: np.ndarray, at: list[int], levels: np.ndarray = LEVELS) -> ErrorWindow:
-    return hourly(levels).window(errors, np.ones_like(errors), np.array(at), 0)
+    return cut_window(hourly(levels), errors, np.ones_like(errors), np.array(at), 0)
 
 
 @pytest.mark.parametrize(
@@ -124,14 +125,14 @@ def test_errors_count_as_one_within_an_hour_and_unknown_ones_not_at_all() -> Non
     calibration = Calibration(LEVELS, calendar, LeadGrid.of(calendar, 96))  # 48 leads, one in half an hour
     errors = np.zeros((1, 2, 96))
     errors[:, 1, 48:] = np.nan
-    window = calibration.window(errors, np.ones_like(errors), np.array([0]), 0)
+    window = cut_window(calibration, errors, np.ones_like(errors), np.array([0]), 0)
     assert calibration._independent_errors(window, np.ones(window.target.shape)).tolist() == [24.0, 12.0]
 
 
 def corrected(errors: np.ndarray, at: list[int], theta: float, size: float = 1.0) -> np.ndarray:
     """Theta of levels 0.02, 0.5, 0.9 and 0.95 at the last origin; earlier offsets are all ``size``."""
     calibration, count = hourly(), len(at) - 1
-    window = calibration.window(errors, np.ones_like(errors), np.array(at), count)
+    window = cut_window(calibration, errors, np.ones_like(errors), np.array(at), count)
     series, groups = errors.shape[1], calibration.grid.groups
     shift = np.full((4, series), theta)
     before = CalibrationState(shift, (np.full((4, series, groups), size),) * count, (np.zeros(series),) * count)

@@ -10,6 +10,7 @@ from models.forecasting import harmonic
 from models.forecasting.calendar import Calendar
 from models.forecasting.harmonic import HarmonicRidge
 from models.forecasting.rate_history import prepare
+from models.forecasting.remainder import forecast_remainder
 from models.forecasting.seasonal_naive import SeasonalNaive
 
 CALENDAR = Calendar(0, 3600)
@@ -58,8 +59,7 @@ def autoregression(phi: float, count: int) -> np.ndarray:
 def test_a_disturbance_fades_at_the_rate_it_was_seen_to_fade() -> None:
     rest = autoregression(0.9, 5000)
     rest[-DAY:] -= rest[-DAY:].mean()  # no change of level
-    method = HarmonicRidge(recent_s=3600)
-    path = method.remainder(rest[None], CALENDAR, 20)[0]
+    path = forecast_remainder(rest[None], CALENDAR, 20, recent_s=3600)[0]
     assert path[0] == pytest.approx(0.9 * rest[-1], rel=0.1)
     np.testing.assert_allclose(path / path[0], 0.9 ** np.arange(20), atol=0.05)
 
@@ -68,19 +68,19 @@ def test_a_disturbance_counts_from_when_it_was_last_seen() -> None:
     rest = autoregression(0.9, 5000)
     rest[-DAY:] -= rest[-DAY:].mean()
     gap = np.append(rest, np.full(5, np.nan))[None]
-    observed, unseen = (HarmonicRidge(level_share=0.0).remainder(part, CALENDAR, 20)[0] for part in (rest[None], gap))
+    observed, unseen = (forecast_remainder(part, CALENDAR, 20, level_share=0.0)[0] for part in (rest[None], gap))
     np.testing.assert_allclose(unseen[:15], observed[5:], rtol=0.02, atol=0.02)
 
 
 def test_white_noise_starts_no_disturbance() -> None:
     noise = np.random.default_rng(6).normal(0, 1, (1, 5000))
     noise[0, -1] = 10.0
-    assert np.abs(HarmonicRidge(level_share=0.0).remainder(noise, CALENDAR, 20)).max() < 1.0
+    assert np.abs(forecast_remainder(noise, CALENDAR, 20, level_share=0.0)).max() < 1.0
 
 
 def test_part_of_a_change_of_level_is_kept() -> None:
     rest = np.concatenate([np.zeros(3 * DAY), np.full(DAY, 8.0)])[None]
-    path = HarmonicRidge().remainder(rest, CALENDAR, 300)[0]
+    path = forecast_remainder(rest, CALENDAR, 300)[0]
     assert path[-1] == pytest.approx(0.6 * 8.0, abs=0.5)
 
 

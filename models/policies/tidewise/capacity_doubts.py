@@ -18,10 +18,7 @@ _MARGIN: Final = 1.1
 def find_doubts(outlook: Outlook, running: Ints, observations: Observations) -> tuple[CapacityMismatch, ...]:
     """Return the operators that processed more in the last undisturbed windows than their model allows at ``running``.
 
-    Args:
-        outlook: demand and capacity.
-        running: (O,) parallelism.
-        observations: of the same operators in the same order; any others tell nothing.
+    Windows of other operators, or in another order, tell nothing.
     """
     if observations.processing_rate_per_s.shape[1] != len(running):
         return ()

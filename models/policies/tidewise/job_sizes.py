@@ -215,12 +215,7 @@ def _lower(bounds: CapacityBounds) -> CapacityBounds:
 
 
 def relate_doubt(sd_per_s: Floats, lower_per_s: Floats) -> Floats:
-    """Return (K,) the relative deviation of capacities, of which an exponential may be taken.
-
-    Args:
-        sd_per_s: (K,) their deviation, records/s.
-        lower_per_s: (K,) what they are with caution, records/s; may be next to nothing.
-    """
+    """Return (K,) the relative deviation of capacities, which may be next to nothing: its exponential is a number."""
     return np.asarray(np.minimum(sd_per_s / np.maximum(lower_per_s, _LEAST), _MOST_DOUBT))
 
 

@@ -110,13 +110,7 @@ def choose_job_size(
     While its backlog does not fall, no operator gets less than it has.  Where more and more waits, it goes to a size
     that carries the load and works the backlog off: what the law makes of a burst is no reason to stay behind.  After
     falls that were a loss it gets no less than what carries the high load of the last hours, their 90% quantile.
-
-    Args:
-        job: as it is now.
-        memory: of the job.
-        law: of its load.
-        left_out: operators that limit nothing.
-        is_stuck: an operator is short that cannot grow: no size works its backlog off.
+    Operators that are left out limit nothing; where one is stuck, short and not to grow, no size works a backlog off.
     """
     events = memory.planned.read_events(law.newest, 1 + AHEAD)
     outlook = raise_outlook(look_ahead(law, memory.planned.total), events, law.newest)
@@ -187,15 +181,8 @@ def state_problem(
 ) -> JobProblem | None:
     """Return what is decided on; None while nothing tells what the sizes of the job can process.
 
-    Args:
-        job: as it is now.
-        memory: of the job.
-        law: of its load.
-        outlook: of the load, over the steps at least.
-        steps: (J,) evaluations in each step of the programme.
-        left_out: operators that limit nothing.
-        is_stuck: an operator is short that cannot grow.
-        at_least: operator -> parallelism below which no size is considered; None for no such bound.
+    ``steps``, (J,), are the evaluations in each step of the programme, over which the outlook reaches; no size is below
+    ``at_least``.
     """
     highest = float(outlook.quantile_per_s(_HIGH_SCORE, _REACH if steps is STEPS else sum(steps)).max())
     sizes = list_sizes(
@@ -264,12 +251,8 @@ def find_age(job: Snapshot, level_per_s: float, *, is_stuck: bool) -> float:
     """Return the age of the backlog as the programme counts it: the time in which as much would arrive now, s.
 
     A backlog from a burst takes longer to work off than its age says once the load has fallen, and less than that while
-    it rises; it is late in both cases.  Of a backlog that no size can help there is none to work off.
-
-    Args:
-        job: as it is now.
-        level_per_s: load that is expected next.
-        is_stuck: no size helps.
+    it rises; it is late in both cases.  Of a backlog that no size can help there is none to work off.  ``level_per_s``
+    is the load that is expected next.
     """
     late_after_s = job.options.costs.late_after_s
     age = lag_s(job.observations)
@@ -288,11 +271,8 @@ def find_age(job: Snapshot, level_per_s: float, *, is_stuck: bool) -> float:
 def list_terms(job: Snapshot, carried_per_s: float) -> CostTerms:
     """Return the prices and stops of a job.
 
-    A rescale waits for a checkpoint, whose barriers pass through the buffers with all that is in them.
-
-    Args:
-        job: as it is now.
-        carried_per_s: load that the running size sustains.
+    A rescale waits for a checkpoint, whose barriers pass through the buffers with all that is in them, at the load that
+    the running size sustains.
     """
     costs, recovery, windows = job.options.costs, job.recovery, job.observations
     sources = [job.graph.position(name) for name in job.graph.sources]

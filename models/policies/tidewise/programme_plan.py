@@ -74,14 +74,9 @@ class JobDay:
 def solve_day(
     job: Snapshot, memory: ProgrammeMemory, law: LawState, *, left_out: tuple[str, ...] = (), is_stuck: bool = False
 ) -> JobDay | None:
-    """Return the programme of a job's day; None while nothing tells what the sizes can process.
+    """Return the programme of a job's day by its newest forecast; None while nothing tells what the sizes can process.
 
-    Args:
-        job: as it is now.
-        memory: of the job, with the newest forecast.
-        law: of its load.
-        left_out: operators that limit nothing.
-        is_stuck: an operator is short that cannot grow.
+    Operators that are left out limit nothing; ``is_stuck``: one is short that cannot grow.
     """
     planned, newest = memory.planned, law.newest
     usual = look_ahead_day(law, planned.total, planned.total(newest, DAY + 1))
@@ -174,12 +169,7 @@ def _hold(day: JobDay, made: Trajectory) -> Decision:
 def _choose(day: JobDay, turn: TrajectoryChange, path: tuple[int, ...], until: int, end_s: int) -> ProgrammeDecision:
     """Return a decision in the figures of the programme at its time; it is compared with staying until the next one.
 
-    Args:
-        day: of the job.
-        turn: the change.
-        path: the size in each step of the day.
-        until: step of the next change, or the end of the day.
-        end_s: its time, epoch seconds.
+    That is at the step ``until``, or the end of the day, epoch seconds ``end_s``; the path is the size in each step.
     """
     order = [turn.place_from, *(row for row in range(len(turn.values.go)) if row != turn.place_from)]
     rows = day.problem.rows

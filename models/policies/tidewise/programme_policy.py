@@ -213,10 +213,7 @@ def _solve_day(job: Snapshot, known: _JobState) -> JobDay | None:
 def _read(job: Snapshot, memory: ProgrammeMemory, newer: PlannedLoad | None = None) -> _JobState:
     """Return what is known of a job with its windows, which are learnt from once.
 
-    Args:
-        job: as it is now.
-        memory: of the last time.
-        newer: what a new plan expects of the load: none of the windows could be held against it.
+    ``newer`` is what a new plan expects of the load: none of the windows could be held against it.
     """
     law = LawState.read(memory.law)
     loads = list_step_loads(job.graph, job.observations, law.newest)

@@ -40,14 +40,7 @@ class MissingMetrics:
 def find_unseen(
     snapshot: Snapshot, reading: MeanMetrics, windows: Observations, of_edges: Observations
 ) -> MissingMetrics:
-    """Return what the windows that show the present do not tell.
-
-    Args:
-        snapshot: of the job.
-        reading: of the windows.
-        windows: that the reading is made from.
-        of_edges: those from which it has the ratios of the edges.
-    """
+    """Return what the windows that a reading is made from do not tell, nor those that its ratios of edges are from."""
     graph, need = snapshot.graph, reading.required_per_s
     busy = mean_per_operator(windows.busy_share)
     sources = tuple(name for name in graph.sources if math.isnan(need[name]))

@@ -97,10 +97,6 @@ def measure_capacity(windows: Observations, graph: JobGraph) -> Floats:
     Records by useful time, each summed: an operator that takes its records in bursts, as behind a window or a full
     buffer, works in windows in which it takes none.  Those count as busy time, where the mean of the windows'
     capacities would leave them out and be too high.  Time in which it held up what feeds it is useful, too.
-
-    Args:
-        windows: (W, O) in the order of the graph.
-        graph: the job.
     """
     return np.asarray(
         _divide_by_useful_time(windows, _measure_held_up(windows, graph), np.arange(len(windows))[None])[0]
