@@ -58,13 +58,7 @@ def join_parts(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
 
 
 def split_columns(rows: pa.Table, fields: Sequence[str], jobs: Sequence[Job]) -> list[Columns | None]:
-    """Return the rows of each job as NumPy columns, in their order; None of a job without any.
-
-    Args:
-        rows: with ``cluster, job`` and the fields.
-        fields: names of the columns.
-        jobs: without any other the rows are left out.
-    """
+    """Return the rows of each of some jobs as NumPy columns of fields, in their order; None of a job without any."""
     at = find_jobs(rows, jobs)
     order = np.argsort(at, kind="stable")
     chosen = pa.array(order[np.searchsorted(at[order], 0) :])

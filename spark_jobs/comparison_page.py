@@ -17,12 +17,10 @@ TEMPLATE = "comparison.html.j2"
 def render_comparison(
     rows: Mapping[str, Any], plans: str = "", costs: Mapping[tuple[str, str], float] | None = None
 ) -> str:
-    """Return the page as HTML text; it loads nothing.
+    """Return the page of rows of ``list_comparison`` as HTML text; it loads nothing.
 
-    Args:
-        rows: values that JSON holds, of ``spark_jobs.train.comparison_rows.list_comparison``.
-        plans: what plans by the challenger would have cost, in a sentence; empty where they were not compared.
-        costs: (cluster, job) -> share by which its plans cost more (negative: less); NaN where that is not known.
+    ``plans`` says in a sentence what plans by the challenger would have cost, ``costs`` by (cluster, job) by which
+    share they cost more (negative: less); NaN where that is not known.
     """
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("page"),

@@ -26,13 +26,6 @@ def read_few(lake: Lake, table: Table, since: datetime, until: datetime, columns
     """Return the rows of the dates of two moments, both included, as a local frame; a table without dates whole.
 
     Spark reads the log of a table by a job of its own, and its rows by another: together a second of processor time.
-
-    Args:
-        lake: of the run.
-        table: of few rows a job.
-        since: first date.
-        until: last date.
-        columns: to read; all without any.
     """
     rows = lake.few(table).read(list(columns or table.columns), since.date(), until.date())
     return from_table(lake.spark, table, rows)
@@ -47,15 +40,9 @@ def read_newest_rows(
     order: Sequence[str],
     version: int | None = None,
 ) -> pa.Table:
-    """Return of each job the rows that are newest, of those observed by ``until``.
+    """Return of each job the rows that are newest by ``order``, of those observed from a date on and by ``until``.
 
-    Args:
-        lake: of the run.
-        table: with ``cluster, job, observed_at`` and dates.
-        since: first date.
-        until: nothing later is looked at.
-        order: columns that order a job's rows.
-        version: of the table; None for the newest.
+    The table has ``cluster, job, observed_at`` and dates; it is read at its newest version without another.
     """
     span = since.date(), until.date(), f"observed_at <= '{until.isoformat()}'"
     return find_newest(lake.few(table, version), list(table.columns), order, span)
@@ -66,12 +53,7 @@ def find_newest(
 ) -> pa.Table:
     """Return of each job the rows that are newest: their keys are read first, then they alone.
 
-    Args:
-        table: with ``cluster, job``.
-        columns: to read, the next ones among them.
-        order: columns that order a job's rows, the first one a date or a time.
-        spans: which rows are looked at.
-        jobs: whose; None for all.
+    The table has ``cluster, job``; columns of ``order``, the first one a date or a time, are among those to read.
     """
     names = [*_JOB, *order]
     keys = [part.group_by(names).aggregate([]) for one in spans for part in table.read_parts(names, *one)]

@@ -124,13 +124,9 @@ class Lake:
         """Replace the slice that ``where`` describes with ``rows`` (all of which must satisfy it).
 
         The files of a day are shared by its hours: where another commits one of the same day meanwhile, or merges them,
-        Delta commits nothing, and the rows are worked out and written once more.
-
-        Args:
-            table: whose slice.
-            rows: what stands there afterwards; the same each time that they are worked out. Those of the driver are
-                one file for each partition; none where none stands there are no commit.
-            where: as SQL, of partition columns or others.
+        Delta commits nothing, and the rows are worked out and written once more. Rows are the same each time that they
+        are worked out; those of the driver are one file for each partition, and none where none stands there are no
+        commit.
 
         Raises:
             ConcurrentAppendException: others were faster each time, or another of :data:`_CONFLICTS`.
@@ -191,11 +187,8 @@ def planned_once(spark: SparkSession, *, broadcasts: bool = True) -> Iterator[No
 
     With many small shuffles a query is then one Spark job instead of a dozen, and a checkpoint keeps what is known of
     its partitions, so that later groupings need no shuffle. As many partitions as there are cores at most: each task
-    writes the code of its projections again. The settings are the whole session's.
-
-    Args:
-        spark: the session.
-        broadcasts: whether a join may broadcast what it takes for small, by a job for each.
+    writes the code of its projections again. The settings are the whole session's. Without ``broadcasts`` no join
+    broadcasts what it takes for small, by a job for each.
     """
     before = {name: spark.conf.get(name) or "" for name in (_ADAPTIVE, _PARTITIONS, _BROADCAST)}
     spark.conf.set(_ADAPTIVE, "false")

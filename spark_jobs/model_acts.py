@@ -53,13 +53,7 @@ class ActResult:
 
 
 class ModelReview:
-    """Acts of one person at one moment.
-
-    Args:
-        store: of the deployment.
-        by, at: who and when, for the tags.
-        reason: in their words.
-    """
+    """Acts of one person at one moment; who, when and why, in their words, are tags."""
 
     def __init__(self, store: ModelStore, by: str, at: str, reason: str = "") -> None:
         self._store, self._by, self._at, self._reason = store, by, at, reason

@@ -20,12 +20,8 @@ def commit_rows(
 ) -> bool:
     """Add rows to a table that is still at a version, in place of some files; returns whether it was.
 
-    Args:
-        rows: that satisfy ``where`` or were in the files; the table has all of their columns, or nothing is done.
-        path: of the table.
-        version: of the table, in which no other file has rows of the slice.
-        where: the slice, as SQL.
-        removed: files of :meth:`include.lake_table.LakeTable.read_adds`.
+    Rows satisfy ``where`` or were in the removed files, those of :meth:`include.lake_table.LakeTable.read_adds`; where
+    the table lacks one of their columns nothing is done. No other file has rows of the slice at that version.
 
     Raises:
         ConcurrentAppendException: another added rows to files that may have rows of the slice, or such an error.

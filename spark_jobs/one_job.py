@@ -16,12 +16,9 @@ from pyspark.sql.types import ArrayType
 
 
 def collect_together(frames: Mapping[str, DataFrame]) -> dict[str, pa.Table]:
-    """Bring the rows of several frames to the driver by one job (and one more for each broadcast in them).
+    """Bring the few rows of several frames to the driver by one job (and one more for each broadcast in them).
 
     Inside :func:`spark_jobs.lake.planned_once`: adaptive execution takes a job for each shuffle.
-
-    Args:
-        frames: by name, each of few rows.
     """
     # In an array: a row that is null would have null columns, also those that Spark knows as never null.
     kinds = [ArrayType(rows.schema) for rows in frames.values()]

@@ -26,11 +26,8 @@ def read_current_sources(lake: Lake, as_of: datetime) -> dict[Job, frozenset[str
 def list_sources(graphs: pa.Table, jobs: pa.Table) -> dict[Job, frozenset[str]]:
     """Return the sources of each job's newest graph that may send more; a job without a graph has no entry.
 
-    None of a job that has ended, or of a batch job: what is left of its work is no load to be forecast.
-
-    Args:
-        graphs: rows of silver.job_graphs of each job's newest hour.
-        jobs: rows of silver.jobs of each job's newest hour.
+    None of a job that has ended, or of a batch job: what is left of its work is no load to be forecast. The rows, of
+    silver.job_graphs and silver.jobs, are of each job's newest hour.
     """
     sources = {
         job: frozenset(

@@ -70,15 +70,7 @@ def forecast_sources(
     task: ForecastTask,
     request: StageRequest,
 ) -> Forecasts:
-    """Forecast the sources of a history, without those that are left out; the executors keep what they make.
-
-    Args:
-        lake: the tables.
-        renamed: see :func:`spark_jobs.source_inputs.renames.current_names`.
-        current: sources of each job; see :func:`.current_sources.is_current`.
-        task: what to forecast.
-        request: of the run.
-    """
+    """Forecast the sources of a history, without those that are left out; the executors keep what they make."""
     measured = list_sources(lake.root, task, renamed, partial(lake.replace, tables.SOURCE_LOADS))
     names = [name for name in measured if is_current(current, *name)]
     hashes = np.array([hash_texts(name) for name in names], np.int64)
@@ -128,12 +120,7 @@ def _keys(rows: pa.Table) -> list[SourceName]:
 
 
 def group_batches(hashes: Ints, series_bytes: int) -> Iterator[frozenset[int]]:
-    """Yield the batches of series in groups whose rates the driver can hold; nothing without series.
-
-    Args:
-        hashes: of the names of series, (n,).
-        series_bytes: rates of one.
-    """
+    """Yield the batches of series, by the hashes of their names, in groups whose rates the driver can hold."""
     sizes, group, held = np.bincount(hashes % BATCHES, minlength=BATCHES), set[int](), 0
     for batch in np.flatnonzero(sizes).tolist():
         if group and held + sizes[batch] * series_bytes > _HELD_BYTES:
@@ -150,11 +137,6 @@ def deal_series(series: pa.Table, hashes: Ints, least: int) -> list[pa.Table]:
 
     A worker takes a fifth of a second to begin with a part, so there are no more of them than ``least``, which is one
     for each core, unless a part would be too large to be sent.
-
-    Args:
-        series: one row each.
-        hashes: of their names, (n,).
-        least: number of parts, where there are so many batches.
     """
     batch = hashes % BATCHES
     sizes = np.bincount(batch, minlength=BATCHES)

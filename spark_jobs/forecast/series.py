@@ -104,10 +104,8 @@ def make_worker(
 ) -> Callable[[Iterator[pa.Table]], Iterator[pa.RecordBatch]]:
     """Return the function that Spark applies to parts of the series, tables of some batches.
 
-    Args:
-        work: applied to each batch, the rows of one value of :data:`BATCH`.
-        schema: of what it returns.
-        list_keys: of that, what the driver needs; beside it as :data:`KEYS`.
+    ``work`` is applied to each batch, the rows of one value of :data:`BATCH`, and returns rows of the schema;
+    ``list_keys`` makes of these what the driver needs, :data:`KEYS`.
     """
 
     def work_on(part: pa.Table) -> pa.Table:
@@ -154,11 +152,8 @@ def fit_global(series: pd.DataFrame, task: ForecastTask) -> tuple[BoostingFit, .
 def forecast_chunk(series: pd.DataFrame, task: ForecastTask, fits: tuple[BoostingFit, ...] = ()) -> pd.DataFrame:
     """Forecast some series of one calendar.
 
-    Args:
-        series: one row each: cluster, job, operator, previous_champion (null when none), is_chosen (whether that was
-            chosen today), rate_per_s, an array over the bins, and last_seen_s.
-        task: what to forecast.
-        fits: of the global model.
+    A row each: cluster, job, operator, previous_champion (null when none), is_chosen (whether that was chosen today),
+    rate_per_s, an array over the bins, and last_seen_s.
     """
     rates, measured_until_s = _rates(series, task)
     champions = [name if isinstance(name, str) else None for name in series["previous_champion"]]

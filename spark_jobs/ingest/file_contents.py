@@ -63,12 +63,7 @@ class ReadContents:
 
 
 def count_contents(parsed: DataFrame, start: datetime) -> ReadContents:
-    """Count what was read.
-
-    Args:
-        parsed: from :func:`spark_jobs.raw_parsing.parsed_lines.parse_lines`.
-        start: of the interval; what was observed before is late.
-    """
+    """Count what was read, by parsed lines; what was observed before the interval's start is late."""
     is_line = F.col("line_number").isNotNull()
     place = ("cluster_dir", F.unix_micros("dir_hour").alias("hour_us"), "source_file")
     is_faulty = F.col("fault").isNotNull()

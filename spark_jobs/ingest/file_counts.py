@@ -38,13 +38,7 @@ def count_marked(own_marked: DataFrame) -> Marked:
 def count_files(
     own_files: Iterable[RawFile], read_files: Mapping[str, FileContent], marked: Marked
 ) -> list[dict[str, Any]]:
-    """Return the rows of ops.files, with ``detail`` of a ``reason`` that was found while a file was read.
-
-    Args:
-        own_files: the interval's own files, and what is misplaced.
-        read_files: what stands in each, by name.
-        marked: what became of their lines.
-    """
+    """Return the rows of ops.files, with ``detail`` of a ``reason`` that was found while a file was read."""
     files = [file for file in own_files if file.fault is None or file.fault[0] not in _NO_FILES]
     return [_row_of(file, read_files.get(file.name), marked.get(file.name, {})) for file in files]
 

@@ -44,13 +44,6 @@ def ingest_interval(
 ) -> IngestResult:
     """Replace every table of ingestion over the hours of an interval.
 
-    Args:
-        lake: to write to.
-        settings: of the run.
-        interval: whose directories are read.
-        pool: works out what does not depend on each other.
-        is_forced: whether rows are replaced though the files that they came from are gone.
-
     Raises:
         LostInputError: raw files from which rows of these hours come are gone, and the run is not forced.
     """

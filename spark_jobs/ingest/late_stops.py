@@ -41,13 +41,7 @@ class LateStops:
 
 
 def find_late_stops(stops: Sequence[Mapping[str, Any]], hours: Interval, first: datetime) -> LateStops:
-    """Return the late stops of some hours.
-
-    Args:
-        stops: from :func:`spark_jobs.job_history.restarts.find_stops`.
-        hours: that are written.
-        first: no hour before is written.
-    """
+    """Return the late stops of the hours that are written, none before ``first``; stops are those of ``find_stops``."""
     late = [row for row in stops if row["detected_at"] >= hours.start > row["started_at"]]
     if not late:
         return LateStops(hours, frozenset())

@@ -47,12 +47,7 @@ def refuse_lost_input(lake: Lake, settings: Settings, raw: RawInput, *, is_force
 
 
 def _read_now(own_files: list[RawFile], read_files: Mapping[str, FileContent]) -> dict[str, InputFile]:
-    """Return what was read of each file; of an own one that Hadoop passed over, nothing.
-
-    Args:
-        own_files: of the run's own directories.
-        read_files: what stands in each, by its name.
-    """
+    """Return what was read of each file; of an own one that Hadoop passed over, nothing."""
     read = {file.name: InputFile(0, "not read by Hadoop") for file in own_files if file.is_readable}
     for file in read_files.values():
         read[file.name] = InputFile(file.lines, file.detail or "", file.reason == UNREADABLE)
@@ -60,14 +55,7 @@ def _read_now(own_files: list[RawFile], read_files: Mapping[str, FileContent]) -
 
 
 def _find_known(lake: Lake, interval: Interval, hours: Interval, read: Mapping[str, InputFile]) -> list[SourceFile]:
-    """Return the files from which the rows of these hours come, and those that a worker does not have.
-
-    Args:
-        lake: of the run.
-        interval: the run's own directories.
-        hours: whose rows are replaced.
-        read: what was read now.
-    """
+    """Return the files from which the rows of these hours come, and those that a worker does not have."""
     known = {name: SourceFile(name) for name, result in read.items() if result.is_elsewhere}
     for table in (BRONZE_METRICS, BRONZE_JOB_EVENTS):
         known |= {name: SourceFile(name) for name in _find_sources(lake, table, hours)}

@@ -25,12 +25,7 @@ Counts = dict[str, dict[str, Any]]
 
 
 def count_refusals(own_files: Iterable[RawFile], files: Iterable[Mapping[str, Any]]) -> Counts:
-    """Count the interval's own files, and what became of their lines.
-
-    Args:
-        own_files: with what is misplaced or cannot be read.
-        files: from :func:`spark_jobs.ingest.file_counts.count_files`.
-    """
+    """Count the interval's own files, the misplaced and the unreadable too, and what became of their lines."""
     counted: Counts = {}
     for file in files:
         result = counted.setdefault(file["cluster"], dict.fromkeys(("files", "quarantined_files", *_OF_LINES), 0))

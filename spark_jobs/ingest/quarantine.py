@@ -46,12 +46,8 @@ def write_refused(
 ) -> QuarantinedRows:
     """Write ops.files and ops.quarantine: each file, line and value that is refused, once.
 
-    Args:
-        lake: of the run.
-        raw: what was read.
-        own_marked: the marked lines of the interval's own directories: the others are another run's to judge.
-        writes: of the run.
-        has_more: whether some lines have a fault that was not known when they were read.
+    Of the marked lines only those of the interval's own directories count: the others are another run's to judge.
+    ``has_more`` says that some have a fault which was not known when they were read.
     """
     where = hours_where(raw.interval)
     marked = count_marked(own_marked) if has_more else {name: file.counts for name, file in raw.read_files.items()}
@@ -95,13 +91,7 @@ def _quarantine_rows(rows: DataFrame) -> DataFrame:
 
 
 def _add_lines(lake: Lake, files: list[RawFile], rows: DataFrame) -> DataFrame:
-    """Fill in the lines of rows whose fault was found only by comparing them with others.
-
-    Args:
-        lake: of the run.
-        files: those of the interval's own that have such rows.
-        rows: the marked rows of all own files.
-    """
+    """Fill in the lines of own rows whose fault was found only by comparing them with others, from their files."""
     if not files:
         return rows
     bare = keep(rows.where("fault IS NOT NULL AND line IS NULL"))
@@ -113,12 +103,7 @@ def _add_lines(lake: Lake, files: list[RawFile], rows: DataFrame) -> DataFrame:
 
 
 def _quarantine_files(listed: Iterable[RawFile], files: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return one row per file or folder that could not be read, or not to its end, or is misplaced; each once.
-
-    Args:
-        listed: the interval's own files.
-        files: from :func:`spark_jobs.ingest.file_counts.count_files`.
-    """
+    """Return one row per file or folder that could not be read, or not to its end, or is misplaced; each once."""
     refused = [
         {
             "cluster": file.cluster or None,

@@ -64,14 +64,7 @@ def list_own_files(lake: Lake, settings: Settings, interval: Interval) -> list[R
 
 
 def read_raw_input(lake: Lake, settings: Settings, interval: Interval, own_files: list[RawFile]) -> RawInput:
-    """Read and parse the lines that belong to an interval.
-
-    Args:
-        lake: of the run.
-        settings: of the run.
-        interval: of the run.
-        own_files: from :func:`list_own_files`.
-    """
+    """Read and parse the lines that belong to the interval of a run."""
     parsed, read = _parse(settings, interval, _select_own_contents(lake, settings, interval, own_files))
     rows, keys = select_lines(parsed), read.keys
     line_counts = count_lines(read.files.values(), interval.start, interval.end)

@@ -38,11 +38,7 @@ def read_samples_before(
 ) -> DataFrame:
     """Return what was measured in the hour before, as far as the rows of an hour depend on it.
 
-    Args:
-        lake: whose.
-        start: of the hour; columns of :func:`spark_jobs.job_history.samples.read_metrics`.
-        clusters: the settings of the clusters, for the window length.
-        job_ids: of which all rows are wanted.
+    Columns are those of :func:`spark_jobs.job_history.samples.read_metrics`; of some jobs all rows are wanted.
     """
     hour, schema = Interval(start - LOOKBACK, start), _arrow_schema()
     parts = lake.few(BRONZE_METRICS).read_parts(

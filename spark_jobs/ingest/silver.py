@@ -98,15 +98,10 @@ def read_job_replies(
     earlier: DataFrame,
     rescale_hours: Interval,
 ) -> JobReplies:
-    """Read the replies about jobs.
+    """Read the replies about jobs, of the hours that are written and those before.
 
-    Args:
-        lake: with the hours before.
-        settings: of the run.
-        events: rows of bronze.job_events of the hours, in ``event`` what is read of their bodies already.
-        raw: what was read, with the hours that are written.
-        earlier: rows of the hours before, as far back as rescales are written, and a look-back before these.
-        rescale_hours: from :func:`choose_rescale_hours`.
+    Events have in ``event`` what is read of their bodies already; the earlier ones go as far back as rescales are
+    written, and a look-back before these.
     """
     hours = raw.hours
     every = earlier.unionByName(events, allowMissingColumns=True).drop("event")
@@ -155,13 +150,7 @@ def write_observations(
 ) -> Counts:
     """Write silver.observations and silver.rescales; returns what was counted of the windows that were measured.
 
-    Args:
-        lake: with the hours before.
-        settings: of the run.
-        replies: about the jobs.
-        metrics: rows of bronze.metrics of the hours, in ``sample`` what of their metrics is measured.
-        writes: of the run.
-        interval: of the run.
+    Metrics are rows of bronze.metrics of the hours, in ``sample`` what of them is measured.
     """
     hours, stops = replies.hours, replies.stops
     late = find_late_stops(stops, hours, replies.rescale_hours.start)
@@ -210,12 +199,7 @@ def _find_stopped(replies: JobReplies) -> set[str]:
 
 
 def write_graphs(replies: JobReplies, writes: TableWrites) -> None:
-    """Write silver.job_graphs, jobs and operator_keys.
-
-    Args:
-        replies: about the jobs.
-        writes: of the run.
-    """
+    """Write silver.job_graphs, jobs and operator_keys."""
     where, hours = hours_where(replies.hours), replies.hours
     writes.start(JOBS, replies.jobs, where)
     every = replies.graphs.to_pylist()

@@ -12,12 +12,7 @@ from spark_jobs.lake import Lake
 
 
 class TableWrites:
-    """The writes of one run; each replaces its slice in one transaction.
-
-    Args:
-        lake: whose tables are written.
-        pool: writes them.
-    """
+    """The writes of one run by a pool; each replaces its slice in one transaction."""
 
     def __init__(self, lake: Lake, pool: Executor) -> None:
         self._lake, self._pool = lake, pool
@@ -27,13 +22,9 @@ class TableWrites:
     def start(
         self, table: Table, rows: DataFrame | pa.Table, where: str, core_share: float | None = None
     ) -> Future[None]:
-        """Begin to replace a slice; the result is there when it is written.
+        """Begin to replace the slice of a table that ``where`` describes; the result is there when it is written.
 
-        Args:
-            table: whose.
-            rows: what stands there afterwards.
-            where: the predicate of the slice.
-            core_share: at most this share of the cores writes it; when None, a task for each partition of the rows.
+        At most a share of the cores writes it; without one there is a task for each partition of the rows.
         """
         if core_share is not None and not isinstance(rows, pa.Table):
             rows = rows.coalesce(max(1, int(self._cores * core_share)))

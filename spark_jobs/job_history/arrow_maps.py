@@ -13,13 +13,7 @@ MapBatches = Callable[[Iterable[pa.RecordBatch], pa.Schema], Iterator[pa.RecordB
 
 
 def map_batches(rows: DataFrame, apply: MapBatches, columns: Mapping[str, str]) -> DataFrame:
-    """Return what a function makes of the batches of each partition.
-
-    Args:
-        rows: any.
-        apply: gets the batches and the schema of what it returns; a worker imports it.
-        columns: name -> type of what it returns.
-    """
+    """Return what a function makes of the batches of each partition, by the schema of columns; a worker imports it."""
     ddl = ", ".join(f"{name} {kind}" for name, kind in columns.items())
     schema = arrow_schema(ddl)
     return rows.mapInArrow(lambda batches: apply(batches, schema), ddl)

@@ -28,12 +28,7 @@ def find_unsettled_windows(
 ) -> pa.Table:
     """Return ``cluster, job_id, window_start`` of the windows in which a job stopped or started, or restored tasks.
 
-    Args:
-        stops: from :func:`spark_jobs.job_history.restarts.find_stops`.
-        starts: from :func:`sum_up_starts`.
-        windows_s: length of a window of each of their clusters.
-        settle_s: of ``ingest.settle_s``.
-        within: windows before it are not wanted; until its end a job that does not run yet is disturbed.
+    Windows before ``within`` are not wanted; until its end a job that does not run yet is disturbed.
     """
     ids = [(row["cluster"], row["job_id"], *_to_s(row)) for row in stops]
     ids += [(row["cluster"], row["job_id"], *span) for row in starts.to_pylist() for span in _spans_of(row)]

@@ -14,12 +14,7 @@ def build_graphs(polls: DataFrame, plans: DataFrame) -> DataFrame:
     """Join the last ``job`` reply of every hour and job id with the plan in force at that time.
 
     ``rank`` tells those of one name in an hour (a resubmission) apart: the one seen last is 1, and stands in
-    silver.job_graphs.
-
-    Args:
-        polls: from :func:`spark_jobs.job_history.job_replies.select_polls`.
-        plans: from :func:`spark_jobs.job_history.job_replies.select_plans`; polled about once an hour, it holds
-            until the next.
+    silver.job_graphs. A plan, polled about once an hour, holds until the next.
     """
     running = polls.where(F.col("state") == RUNNING)
     hourly = _last_of_hour(running, "job", "vertices", "operators").withColumnRenamed("seen", "seen_at")
@@ -47,12 +42,7 @@ def build_jobs(polls: DataFrame, plans: DataFrame) -> DataFrame:
 
 
 def add_partitions(graphs: DataFrame, partitions: DataFrame) -> DataFrame:
-    """Return the graphs with the partitions that sources read.
-
-    Args:
-        graphs: rows of silver.job_graphs.
-        partitions: ``cluster, job, vertex_id, date, hour, partitions``.
-    """
+    """Return the graphs with the partitions that sources read: ``cluster, job, vertex_id, date, hour, partitions``."""
     reported = graphs.drop("partitions").join(partitions, ["cluster", "job", "vertex_id", "date", "hour"], "left")
     return reported.select(*JOB_GRAPHS.columns)
 

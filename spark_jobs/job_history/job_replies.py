@@ -24,8 +24,7 @@ _KINDS = (Endpoint.JOB, Endpoint.PLAN, Endpoint.CHECKPOINTS, Endpoint.EXCEPTIONS
 def read_replies(events: DataFrame) -> DataFrame:
     """Return replies about a job, typed: ``cluster, job_id, observed_at, kind, reply``.
 
-    Args:
-        events: rows of bronze.job_events; in ``event`` what is read of a body already, null where it has to be read.
+    Events have in ``event`` what is read of a body already, null where it has to be read.
     """
     reply = F.coalesce("event", F.from_json("body", REPLY)).alias("reply")
     return events.where(F.col("kind").isin(*_KINDS)).select("cluster", "job_id", "observed_at", "kind", reply)
@@ -131,12 +130,7 @@ def select_checkpoints(replies: DataFrame) -> DataFrame:
 
 
 def select_aligned(polls: DataFrame, checkpoints: DataFrame) -> DataFrame:
-    """Return ``cluster, job_id, ahead_ms, completed_at, triggered_at`` of aligned checkpoints.
-
-    Args:
-        polls: from :func:`select_polls`.
-        checkpoints: from :func:`select_checkpoints`.
-    """
+    """Return ``cluster, job_id, ahead_ms, completed_at, triggered_at`` of aligned checkpoints."""
     ahead = polls.groupBy("cluster", "job_id").agg(F.median("ahead_ms").alias("ahead_ms")).hint("shuffle_hash")
     times = {name: F.unix_millis(name).alias(name) for name in ("completed_at", "triggered_at")}
     aligned = checkpoints.where("is_aligned AND completed_at IS NOT NULL AND triggered_at IS NOT NULL")

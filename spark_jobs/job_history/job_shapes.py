@@ -38,13 +38,7 @@ JobShapes = Mapping[tuple[str, str], JobShape]
 
 
 def read_shapes(names: pa.Table, aligned: pa.Table, stopped: Collection[str] = ()) -> JobShapes:
-    """Return the shapes of jobs.
-
-    Args:
-        names: ``cluster, job_id, vertex_id, feeders``.
-        aligned: rows of :func:`spark_jobs.job_history.job_replies.select_aligned`.
-        stopped: ids of jobs that did.
-    """
+    """Return the shapes of jobs, by ``cluster, job_id, vertex_id, feeders`` and the ids of those that stopped."""
     result: defaultdict[tuple[str, str], JobShape] = defaultdict(JobShape)
     for row in names.select([*_ID, "vertex_id", "feeders"]).to_pylist():
         shape = result[row["cluster"], row["job_id"]]

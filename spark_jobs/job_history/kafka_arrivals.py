@@ -30,11 +30,7 @@ _SOURCE = ("cluster", "job", "source")
 
 
 def read_ends(events: DataFrame) -> DataFrame:
-    """Return ``cluster, kafka, topic, observed_at, partition, end`` of every partition; null where it is not told.
-
-    Args:
-        events: rows of bronze.job_events.
-    """
+    """Return ``cluster, kafka, topic, observed_at, partition, end`` of every partition; null where it is not told."""
     body = F.from_json("body", _BODY)
     read = select_bodies(events, Endpoint.KAFKA_OFFSETS).select("cluster", "observed_at", body.alias("body"))
     topics = read.select("cluster", "observed_at", "body.kafka", F.explode("body.topics").alias("one"))
@@ -49,11 +45,6 @@ def find_arrivals(
     """Return ``cluster, job, source, is_known, window_start, window_s, arrival_per_s``; None when no topics are named.
 
     ``source`` is an operator's name or its vertex id, as the settings have it.
-
-    Args:
-        ends: from :func:`read_ends`; None when no topics are named.
-        sources: of the topics.
-        clusters: the settings of the clusters.
     """
     if sources is None or ends is None:
         return None
@@ -75,10 +66,6 @@ def count_partitions(ends: DataFrame | None, sources: TopicSources | None) -> Da
 
     The partitions of all topics of a source together, those without a leader and those that a line lacks included; an
     hour in which a topic was not told has no row.  None when no topics are named.
-
-    Args:
-        ends: from :func:`read_ends`; None when no topics are named.
-        sources: of the topics.
     """
     if sources is None or ends is None:
         return None
@@ -106,12 +93,6 @@ def add_arrivals(
     """Take the arrival rate of a source as its target data rate, and add the windows in which its job was not measured.
 
     An added window has no samples, is disturbed, and tells nothing but the target data rate.
-
-    Args:
-        observations: rows of silver.observations.
-        arrivals: from :func:`find_arrivals`.
-        sources: of the topics.
-        hours: those that are written.
     """
     if arrivals is None or sources is None:
         return observations

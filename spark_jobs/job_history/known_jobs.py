@@ -20,14 +20,7 @@ _LIMITS = np.iinfo(np.int64)
 
 
 class ValidityPeriods:
-    """Rows that hold for a key from one time to another; those of one key do not overlap.
-
-    Args:
-        rows: with the key and both times, null for no bound.
-        key: columns of text.
-        since: column of the first time.
-        until: column of the time after the last.
-    """
+    """Rows that hold for a key, columns of text, from one time to another, null: no bound; no two of a key at once."""
 
     def __init__(self, rows: pa.Table, key: Sequence[str], since: str, until: str) -> None:
         self._key = tuple(key)

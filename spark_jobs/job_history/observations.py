@@ -26,10 +26,7 @@ MEASURED = OBSERVATIONS.columns | EFFECT_COLUMNS
 def measure_windows(samples: DataFrame, jobs: Broadcast[KnownJobs], since_s: int | None = None) -> DataFrame:
     """Return the rows of silver.observations, and what followed stops: ``MEASURED``.
 
-    Args:
-        samples: from :func:`spark_jobs.job_history.samples.place_samples`.
-        jobs: all that they may be of.
-        since_s: windows that began before, epoch seconds, are not wanted; None for no bound.
+    Windows that began before ``since_s``, epoch seconds, are not wanted.
     """
     return map_batches(
         samples, lambda batches, schema: measure_observations(batches, schema, jobs.value, since_s), MEASURED
@@ -52,10 +49,6 @@ def name_samples(batches: Iterable[pa.RecordBatch], jobs: KnownJobs) -> Iterator
 
     A sample is left out where no name holds, and where it is an aggregate over fewer subtasks than ran: that is no
     measurement of its vertex.
-
-    Args:
-        batches: of :func:`spark_jobs.job_history.samples.place_samples`.
-        jobs: all that they may be of.
     """
     for batch in join_whole(batches, ("place",)):
         rows = pa.Table.from_batches([batch])

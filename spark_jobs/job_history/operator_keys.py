@@ -17,10 +17,8 @@ def build_operator_keys(graphs: Iterable[_Row]) -> list[dict[str, Any]]:
     """Return the graphs of the first hour of each day, and those that are other than the graph before.
 
     The graph before is of the same hour (another id of a job that was submitted again) or of the hour before it.  So
-    what a row says depends on two hours alone, and every day can be read for itself.
-
-    Args:
-        graphs: of :func:`spark_jobs.job_history.job_graphs.build_graphs`, of the hours to write and the one before.
+    what a row says depends on two hours alone, and every day can be read for itself. Graphs are of the hours to write
+    and the one before.
     """
     ordered = sorted(graphs, key=lambda row: (*(row[name] for name in _JOB_HOUR), row["position"]))
     hourly = [list(rows) for _, rows in groupby(ordered, key=itemgetter(*_JOB_HOUR))]

@@ -76,9 +76,6 @@ def name_jobs(polls: DataFrame) -> DataFrame:
 
     They do when, within an hour, each was polled between two polls of the other.  A job that follows another of its
     name keeps it.  An hour at a time, so that the names do not depend on which hours are looked at together.
-
-    Args:
-        polls: of :func:`spark_jobs.job_history.job_replies.select_polls`, with ``job`` as Flink names it.
     """
     dated = polls.withColumn("job_hour", F.date_trunc("hour", "observed_at"))
     alive = dated.where(~F.col("state").isin(*ENDING_STATES))

@@ -28,11 +28,7 @@ _SKEW_MS = 86_400_000  # of clocks; which is ahead is known where stops are date
 
 
 def select_told_rescales(events: DataFrame) -> DataFrame:
-    """Return rescales that Flink has completed, each once: ``cluster, job_id, stopped_at, ran_at, flink_trigger``.
-
-    Args:
-        events: rows of bronze.job_events.
-    """
+    """Return rescales that Flink has completed, each once: ``cluster, job_id, stopped_at, ran_at, flink_trigger``."""
     body = F.from_json("body", _RESCALE).alias("told")
     observed_ms = F.unix_millis("observed_at").alias("observed_ms")
     read = select_bodies(events, Endpoint.RESCALE).select("cluster", "job_id", observed_ms, body)
@@ -58,10 +54,6 @@ def date_stops(stops: pa.Table, told: pa.Table) -> list[dict[str, Any]]:
 
     Otherwise the time of a stop that is no failure is the last at which the job was seen at work, and its downtime an
     upper bound.
-
-    Args:
-        stops: from :func:`spark_jobs.job_history.restarts.find_stops`.
-        told: from :func:`select_told_rescales`.
     """
     by_id: defaultdict[tuple[str, str], list[Mapping[str, Any]]] = defaultdict(list)
     for one in told.filter(pc.is_valid(told["ran_at"])).to_pylist():

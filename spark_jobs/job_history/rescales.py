@@ -23,11 +23,6 @@ def find_spans(events: Iterable[_Row], rules: Ingest, hours: Interval) -> StopSp
     """Return in which time the effects of events that came to an end are looked for.
 
     Until ``late_allowance_h`` hours after the event's hour: so far do later runs look back.
-
-    Args:
-        events: from :func:`spark_jobs.job_history.restarts.find_stops`.
-        rules: the settings of ingestion.
-        hours: whose samples this run looks at.
     """
     spans: dict[tuple[str, str], list[tuple[int, int | None, int]]] = {}
     for one in events:
@@ -43,12 +38,8 @@ def find_spans(events: Iterable[_Row], rules: Ingest, hours: Interval) -> StopSp
 def build_rescales(events: Iterable[_Row], effects: Iterable[_Row], earlier: Iterable[_Row]) -> list[dict[str, Any]]:
     """Return the rows of silver.rescales of events that came to an end.
 
-    Args:
-        events: from :func:`spark_jobs.job_history.restarts.find_stops`.
-        effects: what followed them, rows of :data:`spark_jobs.job_history.stop_effects.EFFECT_COLUMNS`.
-        earlier: rows of silver.rescales already there. Of events that this run does not see whole, because they began
-            before its hours or their catch-up goes beyond them, what was found stands, and what was missing is filled
-            in.
+    Of events that this run does not see whole, because they began before its hours or their catch-up goes beyond them,
+    what was found earlier stands, and what was missing is filled in by the effects.
     """
     followed, known = ({_key_of(row): row for row in rows} for rows in (effects, earlier))
     closed = {_key_of(one): one for one in events if not one["is_open"]}

@@ -56,13 +56,9 @@ def select_read(metrics: DataFrame) -> DataFrame:
 def place_samples(replies: DataFrame, names: pa.Table) -> DataFrame:
     """Return replies with metrics as wide rows, all of a job in one partition and after each other.
 
-    Args:
-        replies: ``REPLY_KEY`` and ``sample``, null where a reply had no metrics.
-        names: ``cluster, job_id, job`` of vertices.
-
-    Returns:
-        ``place`` (the same of all rows of a job), ``REPLY_KEY`` and
-        :data:`spark_jobs.raw_parsing.sample_columns.SAMPLE_COLUMNS`.
+    Replies have ``REPLY_KEY`` and ``sample``, null where one had no metrics; names ``cluster, job_id, job`` of
+    vertices. The rows have ``place`` (the same of all rows of a job), ``REPLY_KEY`` and
+    :data:`spark_jobs.raw_parsing.sample_columns.SAMPLE_COLUMNS`.
     """
     wide = replies.where("sample IS NOT NULL").select(*REPLY_KEY, "sample.*")
     together = rows_of(replies.sparkSession, {**_ID, "shared": "STRING"}, _find_shared(names))

@@ -63,10 +63,7 @@ class StopSpans:
 def read_effects(samples: pa.RecordBatch, stops: StopSpans, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Return what followed the stops of some jobs, rows of a schema with ``EFFECT_COLUMNS``.
 
-    Args:
-        samples: all of these jobs, ``SOURCE_COLUMNS``.
-        stops: of any jobs.
-        schema: of the rows; other columns are null.
+    Samples are all of these jobs, ``SOURCE_COLUMNS``; other columns of the schema are null.
     """
     jobs = samples.select(["cluster", "job"])
     keys = set(zip(*(jobs[name].to_pylist() for name in ("cluster", "job")), strict=True))

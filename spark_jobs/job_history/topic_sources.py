@@ -43,13 +43,8 @@ def find_topic_sources(
 ) -> TopicSources | None:
     """Return the sources of the topics that the settings name; None when they name none.
 
-    A key that means no source of a known job has no row, and a line in the log with what was probably meant.
-
-    Args:
-        lake: whose silver.operator_keys tell of jobs that were not seen lately.
-        names: names of operators in periods, from :func:`spark_jobs.job_history.operator_names.name_operators`.
-        clusters: the settings of the clusters.
-        until: jobs are known that were seen before, or of which ``names`` tell.
+    A key that means no source of a known job has no row, and a line in the log with what was probably meant. Known are
+    jobs that the names tell of, and by silver.operator_keys those that were seen before ``until``.
     """
     wanted = {name for name, cluster in clusters.items() if any(one.topics for one in cluster.kafka.values())}
     if not wanted:

@@ -30,12 +30,9 @@ def read_windows(
 ) -> Iterator[pa.RecordBatch]:
     """Return the windows of rows, one for each operator and window, and what sources of jobs that stopped showed.
 
-    Args:
-        batches: of :func:`spark_jobs.job_history.samples.build_samples`.
-        schema: columns of silver.observations, and of :class:`models.observing.source_samples.SourceSamples` with
-            ``observed_at, since_last_s``; a sample of a source has no window.
-        shapes: of the jobs.
-        since_s: windows that began before, epoch seconds, are not wanted; None for no bound.
+    The schema has the columns of silver.observations, and of :class:`models.observing.source_samples.SourceSamples`
+    with ``observed_at, since_last_s``; a sample of a source has no window. Windows that began before ``since_s``, epoch
+    seconds, are not wanted.
     """
     for rows in read_vertices(batches):
         samples = build_samples(rows.polls, rows.vertices)

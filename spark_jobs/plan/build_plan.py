@@ -76,15 +76,7 @@ def dump_plan_settings(settings: Settings) -> str:
 def build_plan(
     lake: Lake, settings: Settings, as_of: datetime, bundle: FleetBundle | None, versions: Versions
 ) -> PlanFrames:
-    """Make the plan of all jobs.
-
-    Args:
-        lake: the tables.
-        settings: of the run.
-        as_of: the moment of planning.
-        bundle: models of the fleet; None when there are none.
-        versions: table -> Delta version to read; a table that is not named did not exist.
-    """
+    """Make the plan of all jobs, with the tables at their Delta versions; one that has none did not exist."""
     recorded = lake.few(tables.MODEL_VERSIONS, versions.get(tables.MODEL_VERSIONS.name))
     every = recorded.read([*tables.MODEL_VERSIONS.columns], date.min, date.max).to_pylist()
     trainings = [row for row in every if row["as_of"] <= as_of]

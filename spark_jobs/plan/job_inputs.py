@@ -42,13 +42,7 @@ Memory = dict[str, str | None]
 
 
 class JobInputs:
-    """The tables of one plan, at their versions.
-
-    Args:
-        lake: the tables.
-        versions: table -> Delta version to read.
-        task: of the plan.
-    """
+    """The tables of one plan, at their Delta versions."""
 
     def __init__(self, lake: Lake, versions: Mapping[str, int], task: PlanTask) -> None:
         self._lake, self._versions, self._task = lake, versions, task
@@ -71,12 +65,7 @@ class JobInputs:
     def read_states(
         self, former: FormerVersions, current: Mapping[OperatorName, str | None]
     ) -> Iterator[list[JobState]]:
-        """Yield the states of the jobs of each part, in order.
-
-        Args:
-            former: see :func:`spark_jobs.source_inputs.renames.read_versions`.
-            current: see :func:`spark_jobs.source_inputs.renames.current_names`.
-        """
+        """Yield the states of the jobs of each part, in order."""
         options, as_of = self._options, self._task.as_of
         looks, windows = any_observes(options), self._table(tables.OBSERVATIONS)
         also = (LEARN, PROFILING)  # as of the same moment they come before the plan

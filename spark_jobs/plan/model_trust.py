@@ -47,13 +47,8 @@ def judge_trust(
 ) -> ModelTrust:
     """Judge a champion.
 
-    It is proven by a training that compared it: by its own, and by each in which a challenger was found worse.
-
-    Args:
-        trainings: rows of gold.model_versions; those of this model count, and of challengers when it was champion.
-        model_version: of the champion.
-        as_of: now.
-        options: of the planner.
+    It is proven by a training that compared it: by its own, and by each in which a challenger was found worse. Of the
+    rows of gold.model_versions those of this model count, and of challengers when it was champion.
     """
     own = [row for row in trainings if model_version in {row["model_version"], row["champion_before"]}]
     ordered = sorted(own, key=lambda row: row["as_of"])

@@ -24,12 +24,7 @@ def past_loads_of(columns: Columns) -> PastLoads:
 
 
 def begin_states(settings: Settings, known: Iterable[JobState]) -> Iterator[JobState]:
-    """Yield the states of jobs; one that is new to a policy that learns from past loads remembers what they tell.
-
-    Args:
-        settings: of the run.
-        known: the states as the tables tell them.
-    """
+    """Yield the states of jobs; one that is new to a policy that learns from past loads remembers what they tell."""
     states, new = list(known), dict[str, list[int]]()
     for place, state in enumerate(states):
         if state.past_loads is not None:

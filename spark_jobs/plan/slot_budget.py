@@ -156,12 +156,7 @@ def list_budgets(task: PlanTask) -> dict[str, int]:
 
 
 def allocate_slots(states: DataFrame, task: PlanTask) -> Mapping[str, Allocation]:
-    """Return cluster -> its prices; empty, and nothing is computed, without any budget.
-
-    Args:
-        states: frame of :class:`spark_jobs.plan_inputs.job_state.JobState`.
-        task: of the plan.
-    """
+    """Return cluster -> its prices; empty, and nothing is computed, without any budget."""
     return {name: _allocate(states, task, name, total) for name, total in list_budgets(task).items()}
 
 

@@ -23,10 +23,7 @@ _JOB = ["cluster", "job"]
 def list_graphs(rows: pa.Table) -> dict[Job, dict[str, Any]]:
     """Return of each job its id, its operators, and when they were last seen, in epoch seconds.
 
-    A resubmitted job has a new id; operators of the old one are left out.
-
-    Args:
-        rows: of silver.job_graphs, of the newest hour of each job.
+    A resubmitted job has a new id; operators of the old one are left out. The rows are of the newest hour of each job.
     """
     by_job: dict[Job, list[dict[str, Any]]] = {}
     for row in rows.to_pylist():
@@ -47,11 +44,7 @@ def _order_operators(row: Mapping[str, Any]) -> list[Any]:
 
 
 def list_job_states(rows: pa.Table) -> dict[Job, dict[str, Any]]:
-    """Return of each job its state as last seen, times in epoch seconds.
-
-    Args:
-        rows: of silver.jobs, of the newest hour of each job.
-    """
+    """Return of each job its state as last seen, times in epoch seconds, by the rows of its newest hour."""
     result: dict[Job, dict[str, Any]] = {}
     for row in sorted(rows.to_pylist(), key=lambda row: row["observed_at"]):
         ended_at = row["ended_at"]
@@ -92,12 +85,8 @@ def read_newest_memories(
     """Return of each job its ``memory`` and ``memory_policy`` as last left before ``as_of``.
 
     A stage that runs again for the same moment thereby starts from the same memory. Of one moment the plan's counts,
-    since it was made with the others. A profile is expensive, and is not forgotten for want of plans.
-
-    Args:
-        table: gold.policy_memory.
-        as_of: the moment.
-        also: stages that come before the asking one, whose memories of the very moment count too.
+    since it was made with the others. A profile is expensive, and is not forgotten for want of plans. ``also`` are
+    stages that come before the asking one, whose memories of the very moment count too.
     """
     earlier = f"as_of < '{as_of.isoformat()}'"
     of_now = f"as_of = '{as_of.isoformat()}' AND {is_in('stage', map(str, also))}"

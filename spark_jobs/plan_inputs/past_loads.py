@@ -28,14 +28,8 @@ def read_past_loads(
 ) -> list[Columns | None]:
     """Return of each job the number ``at`` of each step and its ``load_per_s``, None of one without any.
 
-    A window in which one source shows neither what arrives nor what it takes in tells nothing.
-
-    Args:
-        windows: silver.observations.
-        as_of: the moment of planning.
-        new: the jobs whose loads are read.
-        jobs: all, in order.
-        current: see :func:`.renames.current_names`.
+    A window in which one source shows neither what arrives nor what it takes in tells nothing. Read are the loads of
+    the new jobs.
     """
     rows = read_recent_windows(windows, PAST, as_of, new, current, measures=_RATES, which="is_source")
     load = pc.coalesce(*(rows[name] for name in _RATES))

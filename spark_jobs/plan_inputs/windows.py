@@ -33,11 +33,8 @@ def any_observes(options: Planner) -> bool:
 def observations_of(graph: JobGraph, windows: Columns | pd.DataFrame | None) -> Observations:
     """Return a job's windows in the order of its graph; operators that it no longer has are left out.
 
-    Windows of another length than the latest one (the setting was changed) are left out.
-
-    Args:
-        graph: the job.
-        windows: columns :data:`WINDOW`, in any order; None without any.
+    Windows of another length than the latest one (the setting was changed) are left out. They come in any order,
+    columns :data:`WINDOW`.
     """
     if windows is None:
         return Observations.nothing(len(graph.names))

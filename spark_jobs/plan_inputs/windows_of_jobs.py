@@ -28,12 +28,8 @@ _OF_SOURCE = ("operator", "is_source", "target_data_rate_per_s")
 def read_observed_until(windows: LakeTable, as_of: datetime) -> dict[Job, dict[str, Any]]:
     """Return of each job ``observed_until_s``, the end of its last window, and what was measured of it.
 
-    ``is_busy_measured``, and ``unseen_sources``, the sources that were monitored at work while nothing
-    told their load.
-
-    Args:
-        windows: silver.observations.
-        as_of: nothing later is looked at.
+    ``is_busy_measured``, and ``unseen_sources``, the sources that were monitored at work while nothing told their load.
+    Nothing later than ``as_of`` is looked at.
     """
     by = [*_NAMES, "is_source"]
     parts = join_parts(windows.read_parts([*_SEEN, *_OF_SOURCE], (as_of - LOOKBACK).date(), as_of.date()))
@@ -113,16 +109,8 @@ def read_recent_windows(
 ) -> pa.Table:
     """Return the windows of some jobs that began within ``observed`` before ``as_of`` and have ended by then.
 
-    A target data rate that is no more than a lower bound of the demand is null: what arrived is not known.
-
-    Args:
-        windows: silver.observations.
-        observed: how far back they are looked at.
-        as_of: when they have ended.
-        jobs: whose.
-        current: see :func:`.renames.current_names`.
-        measures: columns to read, by their names in Observations.
-        which: further condition, as SQL.
+    A target data rate that is no more than a lower bound of the demand is null: what arrived is not known. Measures
+    have their names in Observations; ``which`` is a further condition, as SQL.
     """
     since = as_of - observed
     columns = [COLUMNS.get(name, name) for name in measures]

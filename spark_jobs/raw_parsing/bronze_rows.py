@@ -32,11 +32,7 @@ def select_named(rows: DataFrame) -> DataFrame:
 
 
 def select_named_before(earlier: DataFrame) -> DataFrame:
-    """Return the same of rows of bronze.job_events.
-
-    Args:
-        earlier: in ``event`` what is read of a body already, null where it has to be read.
-    """
+    """Return the same of rows of bronze.job_events, with ``event`` null where a body has to be read."""
     read = earlier.where(F.col("kind").isin(Endpoint.JOB, Endpoint.PLAN)).select(
         F.col("cluster").alias("cluster_dir"), "job_id", "kind", "event", F.from_json("body", VERTEX_IDS).alias("left")
     )
@@ -62,11 +58,7 @@ def mark_rows(rows: DataFrame, unknown: Sequence[Mapping[str, object]], repeated
     """Return all rows with every fault, and ``duplicate``.
 
     Keys of unknown vertices may be repeated: rows that have a fault are passed over when repetitions are marked.
-
-    Args:
-        rows: about lines.
-        unknown: vertices from :func:`find_unknown`.
-        repeated: hashes of keys, from :func:`find_repeated_keys`; None without any.
+    ``repeated`` has hashes of keys.
     """
     return _mark_duplicates(_mark_unknown(rows, unknown), repeated)
 

@@ -17,9 +17,7 @@ from include.settings import Ingest
 def parse_envelope(read: DataFrame, rules: Ingest) -> DataFrame:
     """Add ``observed_at`` and ``fault`` (null or ``FAULT``) to lines and take their envelopes apart.
 
-    Args:
-        read: from :func:`spark_jobs.raw_parsing.typed_lines.read_files`; the last row of a file has its fault only.
-        rules: the settings of ingestion.
+    The last row of a file has its fault only.
     """
     located = read.withColumn("observed_at", timestamp_of_ms(F.col("envelope.observed_at_ms")))
     is_line = F.col("line_number").isNotNull()

@@ -37,12 +37,8 @@ def find_event_faults(
 ) -> dict[int, dict[str, str]]:
     """Return row -> reason and detail of the first rule that a reply breaks.
 
-    Args:
-        kind: of the lines.
-        job_id: of the lines.
-        observed_at_ms: of the lines.
-        event: what their bodies hold, null where it is of no interest.
-        skew_ms: how much later than it was observed a reply may say that something happened.
+    All are of the lines; ``event``, what their bodies hold, is null where it is of no interest. A reply may say that
+    something happened later than it was observed by ``skew_ms``.
     """
     given = _flags(pc.is_valid(event))
     rules = _Rules(kind, job_id, observed_at_ms, event, skew_ms)

@@ -40,12 +40,7 @@ def is_left() -> Column:
 
 
 def read_left_metrics(left: DataFrame, max_value: float) -> DataFrame:
-    """Return rows of which :func:`is_left` holds, read: with ``_CHECKED`` columns, or with a ``fault``.
-
-    Args:
-        left: with the columns of :data:`spark_jobs.raw_parsing.parsed_lines.PARSED_COLUMNS`.
-        max_value: the largest value of any metric.
-    """
+    """Return rows of which :func:`is_left` holds, read: with ``_CHECKED`` columns, or with a ``fault``."""
     # As a type: the text of one does not quote names such as `job-type`.
     schema = StructType([StructField(field.name, field.dataType) for field in left.schema])
     read = left.withColumn("texts", F.from_json("body", _TEXTS)).withColumn("fault", _metrics_fault().cast(FAULT))

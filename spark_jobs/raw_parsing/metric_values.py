@@ -29,9 +29,7 @@ _REASONS = np.array([str(rule.reason) for rule in VALUE_RULES])
 def find_usable_rows(metrics: pa.ListArray, max_value: float) -> pa.BooleanArray:
     """Whether a row can be used as it was read: every metric is complete and no value breaks a rule.
 
-    Args:
-        metrics: rows of ``AGGREGATES`` whose every value was read as a number; a null row cannot be used.
-        max_value: the largest value of any metric.
+    Every value of the rows of ``AGGREGATES`` was read as a number; a null row cannot be used.
     """
     fields = _fields(metrics)
     is_usable = _is_given(metrics)
@@ -60,13 +58,9 @@ class CheckedRows:
 
 
 def check_values(metrics: pa.ListArray, texts: pa.ListArray, places: pa.StringArray, max_value: float) -> CheckedRows:
-    """Check every value of rows by the value rules.
+    """Check every value of rows of ``AGGREGATES``, null where it is no number, by the value rules.
 
-    Args:
-        metrics: rows of ``AGGREGATES``; a value that is no number is null.
-        texts: the same rows, every value as the text that was received.
-        places: what a fault's detail begins with, row by row.
-        max_value: the largest value of any metric.
+    ``texts`` has them as they were received, ``places`` what a fault's detail begins with, row by row.
     """
     fields, received, rows = _fields(metrics), _fields(texts), _rows(metrics)
     values = _values(fields, received)

@@ -46,10 +46,6 @@ def parse_lines(contents: RawContents, rules: Ingest) -> DataFrame:
     """Parse the lines of files once, and keep them; columns ``PARSED_COLUMNS``.
 
     Metrics that Arrow left are not read yet: :func:`read_left_lines` does that where there are any.
-
-    Args:
-        contents: from :func:`spark_jobs.raw_parsing.raw_contents.read_contents`.
-        rules: the settings of ingestion.
     """
     return keep(_select(parse_envelope(read_files(contents, rules), rules)))
 

@@ -75,12 +75,7 @@ class RawContents:
         return RawContents(self._spark, [*self._files, *other._files])
 
     def read_all(self, read: FilesReader, columns: Mapping[str, str]) -> DataFrame:
-        """Return the rows that a function gives for the files.
-
-        Args:
-            read: gets those of a task, one after the other.
-            columns: of its rows, name -> Spark SQL type.
-        """
+        """Return the rows that a function gives for the files of each task; columns have Spark SQL types."""
         schema = ", ".join(f"{name} {kind}" for name, kind in columns.items())
         local = [file for file in self._files if file.local_path is not None]
         remote = [file for file in self._files if file.local_path is None]

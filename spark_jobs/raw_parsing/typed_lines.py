@@ -81,10 +81,6 @@ def read_files(contents: RawContents, rules: Ingest) -> DataFrame:
     envelope then goes without the body it came from.
 
     Of a file of which only some time is wanted, lines with a fault or observed outside that time are passed over.
-
-    Args:
-        contents: the files.
-        rules: the settings of ingestion.
     """
     limits = ReplyLimits(rules.max_value, 1000 * rules.max_clock_skew_s)
     return contents.read_all(partial(_read_together, schema=read_schema(), limits=limits), READ_COLUMNS)
@@ -197,14 +193,10 @@ def _batch(columns: Mapping[str, pa.Array], schema: pa.Schema) -> pa.RecordBatch
 def read_columns(
     lines: pa.StringArray, places: Mapping[str, pa.Array], wanted: Bounds, schema: pa.Schema, limits: ReplyLimits
 ) -> dict[str, pa.Array]:
-    """Read lines; see :func:`read_files`.
+    """Read lines of any files; see :func:`read_files`.
 
-    Args:
-        lines: of any files.
-        places: columns that say where each stands.
-        wanted: bounds ``[since_ms, until_ms)`` of the observation, None for no bound.
-        schema: of all columns.
-        limits: of what a reply may say.
+    ``places`` says where each stands, ``wanted`` the bounds ``[since_ms, until_ms)`` of the observation, None for no
+    bound.
     """
     columns = {**_read_envelopes(lines, schema), **places}
     if any(bound is not None for bound in wanted):

@@ -18,12 +18,6 @@ def count_carried_out(plans: DataFrame, log: DataFrame, since: datetime, as_of: 
 
     A step counts as due when its time comes while its plan is the newest of the job; as planned when the controller has
     asked for it, in a dry run as well, and did not take it back.
-
-    Args:
-        plans: gold.plans.
-        log: ops.control_log.
-        since: begin of the time that is counted.
-        as_of: its end.
     """
     dates = F.col("date").between(F.lit((since - PLAN_REACHES).date()), F.lit(as_of.date()))
     made = plans.where(dates & (F.col("as_of") < F.lit(as_of))).select("as_of", *STEP, "status", "apply_at")

@@ -22,12 +22,8 @@ def step_outcomes(log: DataFrame, first: date, last: date) -> DataFrame:
     """Return what became of each step that the controller decided on: one row for each of :data:`STEP`.
 
     ``final_status`` is confirmed, rolled_back, rolling_back, failed, sent, dry_run, refused or waiting; ``outcome``
-    adds the named reason; ``decided_at`` is when its request was decided on, or the last decision without one.
-
-    Args:
-        log: ops.control_log.
-        first: date of the oldest rows.
-        last: date of the newest rows.
+    adds the named reason; ``decided_at`` is when its request was decided on, or the last decision without one. The
+    dates are those of the oldest and the newest rows.
     """
     of_days = F.col("date").between(F.lit(first), F.lit(last)) & F.col("step_id").isNotNull()
     reported = log.where(of_days).withColumn("told", _outcome())
@@ -86,13 +82,7 @@ def _outcome() -> Column:
 
 
 def own_steps(log: DataFrame, since: datetime, as_of: datetime) -> DataFrame:
-    """Return the steps of no plan (of the controller, a pin or a schedule): in effect until the next step.
-
-    Args:
-        log: ops.control_log.
-        since: begin of the time shown.
-        as_of: its end.
-    """
+    """Return the steps of no plan (of the controller, a pin or a schedule): in effect until the next step."""
     inside = F.col("at").between(F.lit(since), F.lit(as_of))
     own = F.col("origin").isin(*OF_NO_PLAN) & (F.col("verb") == "rescale") & F.isnull("answer")
     latest = F.max_by(F.struct("origin", "slots_from", F.col("slots_to").alias("slots")), "at").alias("latest")

@@ -43,10 +43,7 @@ def _list_rows(lake: Lake, name: str, event: Event, now: datetime) -> Iterator[d
 def describe_event(event: KnownEvent, rows: pd.DataFrame, now: datetime) -> list[str]:
     """Return what was said of an event, what came, and what to write next time, of one source.
 
-    Args:
-        event: of the source.
-        rows: ``bin_start``, ``bin_s``, ``came_per_s`` and ``usual_per_s`` of its bins so far.
-        now: of the page.
+    The rows have ``bin_start``, ``bin_s``, ``came_per_s`` and ``usual_per_s`` of its bins so far.
     """
     unit, end_s = "/s" if event.is_rate else "x", min(event.ends_s, now.timestamp())
     announced = f"{event.value:g}{unit} ({event.low:g} to {event.high:g})"

@@ -17,9 +17,6 @@ def bin_load(windows: DataFrame) -> DataFrame:
     """Return ``cluster, job, bin, rate_per_s, slots, late_share`` of bins of five minutes, all sources together.
 
     ``late_share`` is null where no source tells the age of its backlog.
-
-    Args:
-        windows: of :func:`sum_windows`.
     """
     binned = windows.withColumn("bin", F.window("window_start", "5 minutes").start)
     figures = [F.avg("rate_per_s").alias("rate_per_s"), F.max("slots").alias("slots")]
@@ -57,14 +54,7 @@ def count_paid_slots(windows: DataFrame, taskmanager_slots: Mapping[str, int]) -
 
 
 def count_days(windows: DataFrame, rescales: DataFrame, carried_out: DataFrame, until: datetime) -> DataFrame:
-    """Return rows of ``gold.job_days``.
-
-    Args:
-        windows: of :func:`sum_windows`.
-        rescales: silver.rescales of the same time.
-        carried_out: of :func:`spark_jobs.report.carried_out.count_carried_out`.
-        until: end of that time.
-    """
+    """Return rows of ``gold.job_days`` until a time, by :func:`sum_windows`, rescales and ``count_carried_out``."""
     seconds = F.col("window_s").cast("double")
     ran = windows.groupBy(*DAY).agg(
         F.sum(F.when(F.col("slots").isNotNull(), seconds)).alias("measured_s"),

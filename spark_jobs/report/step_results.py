@@ -25,14 +25,7 @@ _REALISED = ["confirmed", "dry_run"]  # of a dry run too is kept what the job di
 
 
 def due_steps(plans: DataFrame, log: DataFrame, since: datetime, as_of: datetime) -> DataFrame:
-    """Return the steps of a span of time that the controller decided on, of plans and its own, with their outcomes.
-
-    Args:
-        plans: gold.plans.
-        log: ops.control_log.
-        since: its begin.
-        as_of: its end.
-    """
+    """Return the steps of a span of time that the controller decided on, of plans and its own, with their outcomes."""
     results = step_outcomes(log, since.date(), as_of.date())
     # A plan reaches a day or two ahead; the partition column keeps older ones closed.
     dates = F.col("date").between(F.lit((since - PLAN_REACHES).date()), F.lit(as_of.date()))
@@ -57,14 +50,9 @@ def list_results(
 ) -> list[dict[str, Any]]:
     """Return the rows of ``gold.step_results`` of a job, in the order of time.
 
-    A step is in effect until the next one that is, or until it ends.
-
-    Args:
-        steps: its rows of :func:`due_steps`.
-        load: its bins of five minutes: ``bin``, ``rate_per_s``, ``slots``, ``late_share`` (null where it is not
-            known); times without a zone are UTC throughout.
-        rescales: its rows of :func:`recent_rescales`.
-        as_of: until when anything is known.
+    A step is in effect until the next one that is, or until it ends. Bins are of five minutes: ``bin``, ``rate_per_s``,
+    ``slots``, ``late_share`` (null where it is not known); times without a zone are UTC throughout, and nothing is
+    known after ``as_of``.
     """
     ordered = steps.sort_values(["apply_at", "as_of"], ignore_index=True)
     now = pd.Timestamp(as_of).tz_convert("UTC").tz_localize(None)

@@ -20,12 +20,7 @@ def find_stale(
 ) -> tuple[dict[Slice, str], list[Slice]]:
     """Return the hash that each slice of some dates has to be made from, and the slices that were not, in order.
 
-    Args:
-        copy: the table of copies.
-        files: of the slices that are there now.
-        since: first date.
-        until: last date.
-        rule: number of how copies are made: another one makes all of them stale.
+    Another number of ``rule``, how copies are made, makes all of them stale.
     """
     wanted = {one: _hash_files(own, rule) for one, own in files.items() if since <= one[0] <= until}
     present = _read_made_from(copy, since, until)

@@ -30,14 +30,7 @@ _RENAMES = {"cluster": "STRING", "job": "STRING", "operator": "STRING", "vertex_
 def read_versions(
     lake: Lake, since: datetime, as_of: datetime, version: int | None = None
 ) -> dict[tuple[str, str], list[dict[str, Any]]]:
-    """Return rows of silver.operator_keys of each job whose operators changed in a time.
-
-    Args:
-        lake: of the run.
-        since: how far back history is read.
-        as_of: nothing later is looked at.
-        version: of the table; None for the newest.
-    """
+    """Return rows of silver.operator_keys of each job whose operators changed from ``since`` until ``as_of``."""
     where = f"observed_at <= '{as_of.isoformat()}'"
     keys = lake.few(OPERATOR_KEYS, version).read(_KEYS, since.date(), as_of.date(), where)
     last = keys.group_by([*_OPERATOR]).aggregate([("observed_at", "max")])
@@ -71,12 +64,7 @@ def current_names(versions: FormerVersions) -> dict[OperatorName, str | None]:
 
 
 def follow_renames(rows: DataFrame, renames: DataFrame | None) -> DataFrame:
-    """Return rows of operators under their present names, without those of operators that have gone.
-
-    Args:
-        rows: with ``cluster, job, operator, vertex_id``.
-        renames: of :func:`read_renames`.
-    """
+    """Return rows of operators under their present names, without those of operators that have gone."""
     if renames is None:
         return rows
     known = F.broadcast(renames.withColumn("is_former", F.lit(True))).alias("r")

@@ -40,17 +40,7 @@ Slice = tuple[date, int]
 
 
 def update_source_loads(lake: str, since: date, until: date, replace: Callable[[pa.Table, str], None]) -> int:
-    """Make the slices anew whose rows were not made from the windows that are there now.
-
-    Args:
-        lake: folder or URI.
-        since: first date.
-        until: last date.
-        replace: replaces a slice of silver.source_loads by rows.
-
-    Returns:
-        So many slices, hours or whole days, were others.
-    """
+    """Make the slices anew whose rows were not made from the windows that are there now; returns their number."""
     loads, version = LakeTable(lake, SOURCE_LOADS), LakeTable(lake, OBSERVATIONS).read_version()
     windows = LakeTable(lake, OBSERVATIONS, version)
     files = {} if version is None else windows.read_files_by_hour()
@@ -111,11 +101,7 @@ def list_windows(measured: pa.Table, own: Slice, made_from: str) -> pa.Table:
 
     A window of a rescale or restart counts when its rate could be measured: the load does not stop with the job.  A
     rate that is no number, or negative, is a gap; so is one that is no more than a lower bound of the demand.
-
-    Args:
-        measured: windows of sources, with names, times and rates of silver.observations.
-        own: the slice of all of them.
-        made_from: hash of their files.
+    ``made_from`` is the hash of the files of the slice.
     """
     rate = measured["target_data_rate_per_s"].to_numpy()
     is_bound = pc.fill_null(measured["target_is_lower_bound"], False).to_numpy()

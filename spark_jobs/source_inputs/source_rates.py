@@ -62,11 +62,7 @@ def list_sources(
 ) -> list[SourceName]:
     """Return the sources with a window in a history, under their present names; the windows are brought up to date.
 
-    Args:
-        lake: folder or URI.
-        frame: of the history.
-        current: present name of an operator that has another, null of one that has gone; see :mod:`.renames`.
-        replace: of silver.source_loads; see :func:`.source_loads.update_source_loads`.
+    The present name of an operator is null of one that has gone, see :mod:`.renames`.
     """
     days, places = _list_days(frame), _SourceIndex(current)
     update_source_loads(lake, days[0], days[-1], replace)

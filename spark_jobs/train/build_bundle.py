@@ -47,12 +47,7 @@ def assemble(
 ) -> AssembledBundle:
     """Put a fleet's fits together; no intervals are calibrated yet.
 
-    Args:
-        model_version: of this training.
-        jobs: of the jobs with windows.
-        fits: of the operators of each.
-        events: of learn_jobs.learn_jobs.
-        operators: of the latest graph of every job, with windows or without.
+    Operators are those of the latest graph of every job, with windows or without; events those of learn_jobs.
     """
     fits_of: dict[JobKey, Fits] = {one.job: own for one, own in zip(jobs, fits, strict=True)}
     known_by_graph = [learn_nothing(job, known) for job, known in operators.items() if job not in fits_of]

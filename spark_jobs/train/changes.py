@@ -14,13 +14,7 @@ _SHOWN_CHANGE = 0.0005  # as much as a line shows
 
 
 def describe_changes(new: FleetBundle, champion: FleetBundle | None, gate: Gate) -> list[str]:
-    """Return the lines, without a mark before them.
-
-    Args:
-        new: the challenger.
-        champion: the model in use; None before the first.
-        gate: what was compared.
-    """
+    """Return the lines, without a mark before them, of a challenger beside the model in use, None before the first."""
     if champion is None:
         return ["There was no champion before: this is the first model."]
     lines = [

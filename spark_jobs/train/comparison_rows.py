@@ -47,11 +47,7 @@ def describe_criterion(one: Criterion) -> dict[str, object]:
 
 
 def measure_job_coverage(scores: pd.DataFrame) -> pd.DataFrame:
-    """Return by job (index) how many held-back windows there are, and the shares inside the 80% intervals of both.
-
-    Args:
-        scores: of holdout_scores.score_capacities.
-    """
+    """Return by job (index) how many held-back windows there are, and the shares inside the 80% intervals of both."""
     grouped = scores.astype({"inside": float, "champion_inside": float}).groupby(list(JOB))
     return grouped.agg(
         windows=("inside", "count"), inside=("inside", "mean"), champion_inside=("champion_inside", "mean")

@@ -108,13 +108,7 @@ def _from_bytes(value: bytes) -> pa.Table:
 
 
 def read_days(lake: Lake, since: date, until: date) -> DataFrame:
-    """Return the rows of :func:`pack_windows` of closed days, after bringing those up to date.
-
-    Args:
-        lake: of the run.
-        since: first date.
-        until: last date.
-    """
+    """Return the rows of :func:`pack_windows` of closed days, after bringing those up to date."""
     update_days(lake, since, until)
     stored = lake.read(JOB_WINDOWS).where(F.col("job").isNotNull() & F.col("date").between(since, until))
     return stored.select(*_PACKED)

@@ -30,15 +30,8 @@ def describe_training(
 ) -> str:
     """Return a training's description in Markdown.
 
-    Args:
-        inputs: what was read.
-        training: the settings.
-        result: the row of gold.model_versions without as_of, and ``curves``.
-        measured: metrics by name; NaN where there was nothing to measure.
-        gate: the verdict with its criteria.
-        source: table and Delta version of the observations.
-        run_id: of the run that has the plots.
-        changes: of changes.describe_changes.
+    ``result`` is the row of gold.model_versions without as_of, and ``curves``; metrics are NaN where there was nothing
+    to measure; ``source`` is table and Delta version of the observations, and the run has the plots.
     """
     held, version = f"{training.holdout_share:.0%}", result["model_version"]
     both = f"{version} {result['champion_before'] or ''}".strip()

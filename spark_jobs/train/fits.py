@@ -22,15 +22,10 @@ def count_batches(operators: int, parallel: int) -> int:
 def fit_capacities(
     context: SparkContext, jobs: Sequence[Sequence[OperatorPoints]], batch_count: int, *, leaves_out: bool = True
 ) -> list[Fits]:
-    """Return the fits of each job, of the points of its operators.
+    """Return the fits of each job, of the points of its operators, in so many tasks.
 
-    An operator whose fit fails is named in the log and has none.
-
-    Args:
-        context: of Spark.
-        jobs: points of each.
-        batch_count: number of tasks.
-        leaves_out: whether curves are also tried on points that were hidden from them.
+    An operator whose fit fails is named in the log and has none. ``leaves_out`` says whether curves are also tried on
+    points that were hidden from them.
     """
     batches: dict[int, list[OperatorPoints]] = {}
     for one in sorted((one for own in jobs for one in own), key=lambda one: (*one.job, one.operator)):

@@ -41,13 +41,8 @@ def list_criteria(
 ) -> list[Criterion]:
     """Return the criteria in the order in which they are shown.
 
-    Args:
-        capacity: rows of holdout_scores.score_capacities.
-        latency: rows of holdout_scores.score_latencies.
-        forward: of the trial.
-        forecasts: of forecast_scores.forecast_record.
-        has_champion: whether the reference is a champion; else a linear model, of capacities alone.
-        tolerance: of the capacity errors.
+    Rows are those of holdout_scores and forecast_scores. Without a champion the reference is a linear model, of
+    capacities alone; ``tolerance`` is of the capacity errors.
     """
     against, reference = (CHAMPION, "champion_error") if has_champion else (LINEAR, "linear_error")
     held, hours, recovery = busy_or_all(capacity), busy_or_all(forward.capacity), forward.recovery

@@ -38,12 +38,7 @@ def gate_table(gate: Gate) -> pd.DataFrame:
 
 
 def gate_figure(gate: Gate, hours: pd.DataFrame) -> Figure:
-    """Draw both errors of every criterion with what the gate tolerates, and the capacity errors of the hours ahead.
-
-    Args:
-        gate: the verdict.
-        hours: ForwardScores.capacity.
-    """
+    """Draw both errors of every criterion with what the gate tolerates, and the capacity errors of the hours ahead."""
     figure = Figure(figsize=(8, 3.4 + 0.4 * len(gate.criteria)), layout="constrained")
     above, below = figure.subplots(2, 1, height_ratios=(max(len(gate.criteria), 3), 6))
     _draw_criteria(above, gate.criteria)

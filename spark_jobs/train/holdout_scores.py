@@ -21,11 +21,7 @@ def bundle_rows(bundle: FleetBundle, rows: pd.DataFrame) -> Ints:
 
 
 def capacity_at(bundle: FleetBundle | None, rows: pd.DataFrame) -> tuple[Floats, Floats]:
-    """Return mean and calibrated half-widths of intervals of the capacity of one window; NaN where it is not known.
-
-    Returns:
-        (n,) records/s, and (n, levels) of models.capacity.conformal.LEVELS.
-    """
+    """Return (n,) mean and (n, levels) calibrated half-widths of a window's capacity, records/s; NaN if not known."""
     mean, widths = np.full(len(rows), np.nan), np.full((len(rows), len(LEVELS)), np.nan)
     if bundle is None or not bundle.index:
         return mean, widths

@@ -12,12 +12,7 @@ from models.training.job_windows import KnownOperator, TrainingWindows
 
 
 def read_windows(table: pa.Table, operators: Sequence[KnownOperator] = ()) -> TrainingWindows:
-    """Return the windows of one job.
-
-    Args:
-        table: columns of day_windows.select_windows, one row per operator and window in any order.
-        operators: of its latest graph, where it is known.
-    """
+    """Return the windows of one job, from a row per operator and window in any order, columns of day_windows."""
     encoded = table["operator"].combine_chunks().dictionary_encode()
     names = np.array(encoded.dictionary.to_pylist(), object)
     order = np.argsort(names)

@@ -57,13 +57,8 @@ class LearnTask:
 def learn_jobs(observations: DataFrame, task: LearnTask, events: pd.DataFrame) -> tuple[list[LearnedJob], pd.DataFrame]:
     """Return what is learnt of each job with windows, in the order of their names, and the events.
 
-    A job that fails is named in the log and left out.
-
-    Args:
-        observations: of training_data.read_by_day.
-        task: of the training.
-        events: of training_events.recent_events; they come back with ``capacity_after_per_s``, NaN where no window
-            tells it.
+    A job that fails is named in the log and left out. Events come back with ``capacity_after_per_s``, NaN where no
+    window tells it.
     """
     shared = observations.sparkSession.sparkContext.broadcast(task)
 

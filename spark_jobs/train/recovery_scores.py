@@ -37,15 +37,7 @@ def predict_recoveries(
 
     The downtime is the event's ``downtime_before_s`` where it has one, which comes from the events before it; else the
     bundle's own.  The age of the checkpoint, what waited before the stop and the load are the event's own: a plan knows
-    them from checkpoints, polls and the forecast.
-
-    Args:
-        context: of Spark.
-        events: rows of Inputs.events.
-        graphs: the operators of each job.
-        shares: how the load of each job divides over its sources.
-        bundle: predicts.
-        caught_up_lag_s: see the settings of ingestion.
+    them from checkpoints, polls and the forecast. ``shares`` is how the load of each job divides over its sources.
     """
     keys = list(zip(events["cluster"], events["job"], strict=True))
     is_known = np.array([key in graphs and key in shares for key in keys], bool)

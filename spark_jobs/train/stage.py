@@ -160,14 +160,7 @@ def promote(
 def list_job_rows(
     request: StageRequest, model_version: str, bundle: FleetBundle, judged: Sequence[Mapping[str, object]]
 ) -> list[dict[str, object]]:
-    """Return the rows of gold.model_jobs: of every job of the bundle, and of those that were left out of it.
-
-    Args:
-        request: of the stage.
-        model_version: of the bundle.
-        bundle: what was registered.
-        judged: rows of training_log.judged_table.
-    """
+    """Return the rows of gold.model_jobs: of every job of the bundle, and of those that were left out of it."""
     details = {(row["cluster"], row["job"]): row["detail"] for row in judged}
     made = {"as_of": request.as_of, "model_version": model_version, "date": request.as_of.date()}
     result = [

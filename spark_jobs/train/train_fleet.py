@@ -96,13 +96,7 @@ class Trainer:
     batch_count: int
 
     def predict(self, events: pd.DataFrame, jobs: Sequence[JobEstimates], bundle: FleetBundle) -> pd.DataFrame:
-        """Return what a bundle predicts of events, by rows of recovery_scores.predict_recoveries.
-
-        Args:
-            events: of learn_jobs.learn_jobs, with what was to be expected of each, or without.
-            jobs: how load divides over the sources of each.
-            bundle: predicts.
-        """
+        """Return what a bundle predicts of events, by rows of recovery_scores.predict_recoveries."""
         return predict_recoveries(
             self.inputs.observations.sparkSession.sparkContext,
             events,
@@ -161,18 +155,7 @@ def train_fleet(
     trained_at: datetime | None = None,
     orders: ModelPins | None = None,
 ) -> TrainingResult:
-    """Fit, score and judge.
-
-    Args:
-        inputs: what was read.
-        settings: of the run.
-        model_version: of this training.
-        content: of training_data.hash_observations.
-        champion: the model in use; None before the first.
-        forecasts: of forecast_scores.forecast_record.
-        trained_at: as of when the champion was; None where that is not recorded.
-        orders: of persons.
-    """
+    """Fit, score and judge beside the champion of ``trained_at``, with what persons ordered; None before the first."""
     spark = inputs.observations.sparkSession
     events, as_of_s = inputs.events, inputs.as_of.timestamp()
     champion_s = None if trained_at is None else trained_at.timestamp()

@@ -73,12 +73,6 @@ def read_by_day(lake: Lake, renames: DataFrame | None, as_of: datetime, training
 
     Closed days come from silver.job_windows.  Windows are read one by one, and held in memory, of the first and the
     last day, which the look-back cuts, and of jobs whose operators were renamed.
-
-    Args:
-        lake: of the run.
-        renames: of source_inputs.renames.
-        as_of: nothing at or after it is read.
-        training: the settings.
     """
     first, last = (as_of - timedelta(days=training.lookback_days)).date(), as_of.date()
     in_time = follow_renames(lake.read(OBSERVATIONS), renames).where(_is_in_time(as_of, training))

@@ -36,13 +36,7 @@ COLUMNS = (
 
 
 def recent_events(rescales: pa.Table, as_of: datetime, training: Training) -> pa.Table:
-    """Return the newest rescales and restarts of each job and kind that were over before ``as_of``, with COLUMNS.
-
-    Args:
-        rescales: rows of silver.rescales of the dates of the look-back.
-        as_of: nothing later is known.
-        training: the settings.
-    """
+    """Return the newest rescales and restarts of each job and kind that were over before ``as_of``, with COLUMNS."""
     since = as_of - timedelta(days=training.lookback_days)
     dated = rescales.sort_by([(name, "ascending") for name in (*JOB, "started_at")])
     rows = dated.select([*JOB, "kind", "started_at", "running_at", "downtime_s"]).to_pandas()

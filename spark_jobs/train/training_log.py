@@ -58,15 +58,7 @@ def log_training(
     trained: TrainingResult,
     forecasts: pd.DataFrame,
 ) -> None:
-    """Write the open run of a training.
-
-    Args:
-        store: where the run is.
-        inputs: what was read.
-        settings: of the run.
-        trained: what came of it.
-        forecasts: of forecast_scores.forecast_record.
-    """
+    """Write the open run of a training."""
     run_id = mlflow.active_run().info.run_id
     fitted, bundle, result = trained.assembled.bundle, trained.bundle, trained.result
     tags = {
