@@ -34,11 +34,7 @@ def commit_path(version: int) -> str:
 def commit_once(delta: DeltaTable, store: ObjectStore, rows: pa.Table, **options: Any) -> int:
     """Write rows in one commit; returns its version. The table has to be read anew where that is not its version.
 
-    Args:
-        delta: the table, as it was read last.
-        store: its folder.
-        rows: with the table's columns.
-        options: of :func:`deltalake.write_deltalake`.
+    Options are those of :func:`deltalake.write_deltalake`.
 
     Raises:
         CommitFailedError: another was faster; nothing was committed.

@@ -19,10 +19,7 @@ class EntryPointError(ValueError):
 class EntryRegistry(Mapping[str, EntryT]):
     """What the product has of a kind and what the entry points of a group add, by name; these are loaded when read.
 
-    Args:
-        group: such as ``tidewise.policies``.
-        kind: class of what its entry points have to name.
-        built_in: of the product.
+    ``kind`` is the class of what the entry points have to name.
 
     Raises:
         EntryPointError: two have one name, or a name is misspelt; when it is read, what it names is not of that class.

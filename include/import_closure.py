@@ -16,11 +16,8 @@ def close_over_imports(files: Mapping[str, bytes], roots: Iterable[str]) -> list
     """Return the files that some modules and packages are made of and can import, in order.
 
     Imports inside functions count.  What is imported by a name in a string has to be among the roots.  Files that are
-    no Python code belong to every module of their folder.
-
-    Args:
-        files: path below the project -> content.
-        roots: names of modules, or of packages with all that is in them; one that is not in the files is passed over.
+    no Python code belong to every module of their folder. Roots are modules, or packages with all that is in them; one
+    that is not in the files is passed over.
     """
     modules = {_module_of(path): path for path in files if path.endswith(".py")}
     open_names = [name for root in roots for name in modules if name == root or name.startswith(f"{root}.")]

@@ -32,12 +32,9 @@ _LAST_HOUR = 23
 
 
 class LakeTable:
-    """A table as :mod:`include.tables` defines it; may be used by several threads.
+    """A table of a lake as :mod:`include.tables` defines it, at its newest version or another; for several threads.
 
-    Args:
-        lake: folder or URI of the lake; credentials of an object store come from the environment.
-        table: its definition.
-        version: to read it at; None for the newest.
+    Credentials of an object store come from the environment.
     """
 
     def __init__(self, lake: str, table: Table, version: int | None = None) -> None:
@@ -114,12 +111,9 @@ class LakeTable:
         return result
 
     def split_day(self, day: date, hours: Sequence[Hour], most_bytes: int) -> list[Sequence[Hour]]:
-        """Return hours of a day in parts to be read at once: of few bytes all, as they may share their files.
+        """Return hours of a day, in order, in parts to be read at once: of few bytes all, as they may share files.
 
-        Args:
-            day: of all of them.
-            hours: in order.
-            most_bytes: of files, that the rows of a part may have come from; a part has an hour at least.
+        The rows of a part have come from files of ``most_bytes`` at most; it has an hour at least.
         """
         size = max(1, self.count_bytes_by_day().get(day, 0))
         most = max(1, (_LAST_HOUR + 1) * most_bytes // size)
@@ -149,13 +143,8 @@ class LakeTable:
     def read(self, columns: Sequence[str], since: date, until: date, where: str = "") -> pa.Table:
         """Return rows of the dates from ``since`` to ``until``, both included; files of other dates stay closed.
 
-        A table without dates is small, and read whole.
-
-        Args:
-            columns: to read; one that the table does not have yet is null.
-            since: first value of the partition column ``date``.
-            until: last value.
-            where: further condition, as SQL (:func:`is_in`, :func:`is_between`).
+        A table without dates is small, and read whole. A column that it does not have yet is null; ``where`` is a
+        further condition, as SQL (:func:`is_in`, :func:`is_between`).
         """
         parts = list(self.read_parts(columns, since, until, where))
         return pa.concat_tables(parts) if parts else self._select(columns).empty_table()
@@ -249,10 +238,6 @@ class LakeTable:
 
         For tables of a row per run: what grows is Spark's to write. Of a file that has other rows too these are
         written again.
-
-        Args:
-            rows: with the table's columns.
-            where: as SQL.
         """
         # delta-rs takes a literal of a timestamp for nanoseconds, and compares those with no column.
         predicate = where.replace("TIMESTAMP '", "'")

@@ -43,11 +43,7 @@ class LiveCluster(NamedTuple):
 
 
 class LiveWindows:
-    """The files below a lake; every method raises ``StoreUnreadableError``.
-
-    Args:
-        lake: folder or URI.
-    """
+    """The files below a lake; every method raises ``StoreUnreadableError``."""
 
     def __init__(self, lake: str) -> None:
         self._folder = ObjectFolder(lake.rstrip("/"), FOLDER, _MOST_BYTES)

@@ -58,14 +58,9 @@ class InputFile:
 def find_lost(
     known: Iterable[SourceFile], listed: Iterable[RawFile], read: Mapping[str, InputFile]
 ) -> dict[SourceFile, str]:
-    """Return the files from which less comes now than before, and why.
+    """Return the files, of those that rows to be replaced come from, from which less comes now than before, and why.
 
     A file that was compressed since is the same file.
-
-    Args:
-        known: files from which the rows that are to be replaced come.
-        listed: what lies in the folders of the run's hours now.
-        read: what was read of the files that the run has read.
     """
     now = {_stem(file.name): file for file in listed if not file.is_misplaced}
     read_now = {_stem(name): result for name, result in read.items()}

@@ -19,11 +19,7 @@ from include.utc import HOUR, Interval
 def find_missed_hours(settings: Settings, until: datetime) -> list[Interval]:
     """Return the hours before ``until``, as intervals, that hold files which were not ingested as they are now.
 
-    Looks back for ``ingest.missed_hours_days`` days.
-
-    Args:
-        settings: of the project.
-        until: a full hour, exclusive; that hour and later ones are others' to ingest.
+    Looks back for ``ingest.missed_hours_days`` days. The hour of ``until`` and later ones are others' to ingest.
     """
     raw_root = local_path(settings.paths.raw)
     since = until - timedelta(days=settings.ingest.missed_hours_days)
@@ -48,9 +44,7 @@ def _table_root(settings: Settings) -> str:
 def missed_hours(files: Iterable[RawFile], ingested: Mapping[str, datetime]) -> set[datetime]:
     """Return the hours of files that are newer than what was ingested of them, or were never ingested.
 
-    Args:
-        files: of the hours that are looked at.
-        ingested: name -> when the file was written that was ingested, whole milliseconds.
+    ``ingested`` says when the file of a name was written that was ingested, whole milliseconds.
     """
     return {file.hour for file in missed_files(files, ingested)}
 
@@ -90,14 +84,7 @@ def read_ingested(lake_root: str, since: date, until: date = date.max) -> dict[s
 def read_ingested_hours(
     settings: Settings, cluster: str, hours: Interval, passed_over: tuple[str, ...]
 ) -> set[datetime]:
-    """Return the hours of whose raw files ``ops.files`` has lines.
-
-    Args:
-        settings: of the project.
-        cluster: its name.
-        hours: that are looked at.
-        passed_over: files whose name begins with one of these do not count.
-    """
+    """Return the hours of whose raw files ``ops.files`` has lines; names in ``passed_over`` do not count."""
     from include.lake_table import LakeTable, is_in
 
     columns = ["source_file", "lines", "date", "hour"]

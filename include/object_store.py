@@ -25,9 +25,7 @@ def local_folder(root: str) -> Path | None:
 def open_store(root: str, **options: Any) -> ObjectStore:
     """Return the store of a folder or URI; credentials come from where its provider's tools look for them.
 
-    Args:
-        root: the folder, which is made if it is not there, or the URI.
-        options: of the client of a URI, such as ``retry_config``.
+    A folder that is not there is made; options are those of the client of a URI, such as ``retry_config``.
     """
     folder = local_folder(root)
     if folder is not None:

@@ -118,11 +118,7 @@ def entry_of(name: str) -> PolicyEntry:
 
 
 def check_names(names: Iterable[str], also: Collection[str] = ()) -> None:
-    """Refuse names that no policy has.
-
-    Args:
-        names: as written.
-        also: further names that can be chosen.
+    """Refuse names that no policy has, and that are not among those that can be chosen ``also``.
 
     Raises:
         PolicyCatalogueError: with the nearest name, or all that can be chosen.

@@ -49,9 +49,8 @@ class UnreadableFileError(DamagedFileError):
 def number_lines(name: str, chunks: Iterable[bytes]) -> Iterator[tuple[int, pa.StringArray]]:
     """Yield the lines of a file in order, each time with the number of the first (the file's first line is 1).
 
-    Args:
-        name: of the file; one that ends with ``.gz``, or begins as gzip does, is decompressed.
-        chunks: its bytes, in pieces of at most ``PIECE_BYTES``.
+    A file whose name ends with ``.gz``, or that begins as gzip does, is decompressed; its bytes come in pieces of at
+    most ``PIECE_BYTES``.
 
     Raises:
         DamagedFileError: after all that was decompressed before the damage.

@@ -68,12 +68,6 @@ def export_client(
 ) -> None:
     """Write into the environment what the settings say of S3; what they leave open stays as the environment has it.
 
-    Args:
-        endpoint: ``storage.endpoint``.
-        region: ``storage.region``.
-        connection_id: ``storage.connection_id``.
-        environment: of the process; changed.
-
     Raises:
         S3ClientError: a variable says something else than the settings, the connection, or another variable.
     """

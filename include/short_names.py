@@ -68,13 +68,10 @@ def shorten_name(name: str, most: int = NAME_MAX) -> str:
 
 
 def shorten_names(names: Iterable[str], most: int = NAME_MAX) -> dict[str, str]:
-    """Return whole name -> short name; no two whole names have the same, and a set of names has the same ever again.
+    """Return whole name -> short name of ``most`` letters, of those that are shown together, such as a job's operators.
 
-    Names that would be alike end in ``#`` and the first digits of their hash.
-
-    Args:
-        names: those that are shown together, such as a job's operators.
-        most: letters of a short name.
+    No two whole names have the same, and a set of names has the same ever again. Names that would be alike end in ``#``
+    and the first digits of their hash.
     """
     made = {name: shorten_name(name, most) for name in sorted(set(names))}
     digits = 4
@@ -89,9 +86,7 @@ def shorten_names(names: Iterable[str], most: int = NAME_MAX) -> dict[str, str]:
 def split_at_names(text: str, short: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield the parts of a text as ``(shown, whole)``: they differ where a name of ``short`` stands in a text.
 
-    Args:
-        text: a sentence with whole names, such as the reason of a step.
-        short: of :func:`shorten_names`; a name that became no shorter stays.
+    A name that became no shorter stays.
     """
     longer = sorted((whole for whole, shown in short.items() if len(whole) > len(shown)), key=len, reverse=True)
     if not longer:

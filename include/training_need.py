@@ -38,14 +38,7 @@ class LastTraining:
 def judge_need(
     windows: Mapping[JobKey, int], last: LastTraining | None, as_of: datetime, options: Training
 ) -> str | None:
-    """Return why a training is wanted now, None when it is not.
-
-    Args:
-        windows: job -> its windows lately.
-        last: the newest training; None before the first.
-        as_of: now.
-        options: the settings.
-    """
+    """Return why a training is wanted now, by the windows lately of each job; None when it is not."""
     ready = {job for job, count in windows.items() if count >= options.first_windows}
     if not ready:
         return None

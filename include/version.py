@@ -22,9 +22,7 @@ VERSION = "0.2.0"
 def stage_version(stage: str, policies: Iterable[str] = ()) -> str:
     """Return ``<release>+<hash>`` of a stage's code, the same in a checkout and in the zip that Spark has.
 
-    Args:
-        stage: which.
-        policies: that decide in it; those whose code is elsewhere are passed over.
+    Policies decide in it; those whose code is elsewhere are passed over.
     """
     return _version(("spark_jobs.launch", stage_of(stage).package), PACKAGES, frozenset(policies))
 

@@ -37,12 +37,7 @@ def open_folder(root: str, settings: Settings) -> BackupFolder:
 
 
 class BackupFolder:
-    """Backups below a folder or prefix of a bucket.
-
-    Args:
-        root: folder or URI.
-        key: that signs manifests; None: they are not signed.
-    """
+    """Backups below a folder or prefix of a bucket, their manifests signed by a key where there is one."""
 
     def __init__(self, root: str, key: bytes | None = None) -> None:
         self._root, self._key = place(root), key

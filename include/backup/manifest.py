@@ -129,11 +129,7 @@ def _seal(made: Mapping[str, Any], key: bytes | None) -> dict[str, str]:
 
 
 def read_manifest(content: bytes, key: bytes | None = None) -> Manifest:
-    """Return a manifest from its bytes.
-
-    Args:
-        content: as it was written.
-        key: by which it must be signed; None: whoever could write it is believed.
+    """Return a manifest from its bytes; without a key whoever could write it is believed.
 
     Raises:
         BackupError: it is none, is damaged, is not signed by the key, names a file outside of what it is of, or is of a

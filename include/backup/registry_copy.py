@@ -51,12 +51,6 @@ def copy_registry(mlflow: Mlflow, backup: BackupFolder) -> BackedRegistry:
 def put_registry_back(mlflow: Mlflow, copy: BackedRegistry, artifact_root: str, backup: BackupFolder) -> None:
     """Write artifacts, then the database, whose locations are those of the settings now.
 
-    Args:
-        mlflow: where to.
-        copy: what was backed up.
-        artifact_root: from where.
-        backup: that holds it.
-
     Raises:
         DamagedBackupError: a file of the backup is not what it was.
         BackupError: the database is damaged, or the settings name none of SQLite.

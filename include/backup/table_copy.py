@@ -33,14 +33,7 @@ _UNREAD = frozenset({"deletionVectors"})
 def copy_table(
     lake: str, table: Table, version: int, backup: BackupFolder, earlier: BackedTable | None = None
 ) -> BackedTable:
-    """Copy a table at a version into a backup.
-
-    Args:
-        lake: folder or URI.
-        table: which is there.
-        version: that it had when the backup began.
-        backup: to copy into.
-        earlier: the same table of an earlier backup: data files that it has are not read again.
+    """Copy a table at the version that it had when the backup began, without data files that an earlier backup has.
 
     Raises:
         BackupError: it cannot be copied.

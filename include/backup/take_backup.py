@@ -26,13 +26,9 @@ from include.version import VERSION
 
 
 def take_backup(settings: Settings, backup: BackupFolder, now: datetime, *, with_ingested: bool) -> Manifest:
-    """Copy what cannot be made again, or all, and write the manifest.
+    """Copy what cannot be made again, or with what was ingested all, and write the manifest.
 
-    Args:
-        settings: say where everything is.
-        backup: to copy into; files that an earlier one holds are not read again.
-        now: the time of the backup.
-        with_ingested: whether tables that ingestion could make again are copied as well.
+    Files that an earlier backup holds are not read again.
 
     Raises:
         BackupError: there is no lake, or a table cannot be copied.

@@ -15,12 +15,7 @@ _WITH_END = (approvals.FOLDER, approvals.ASKED_FOLDER, holds.FOLDER, pins.FOLDER
 
 
 def delete_ended(lake: str, now_s: float) -> int:
-    """Delete what has ended for long; returns how much. What cannot be read stays, and so it does without a store.
-
-    Args:
-        lake: folder or URI.
-        now_s: epoch seconds.
-    """
+    """Delete what has ended for long; returns how much. What cannot be read stays, and so it does without a store."""
     deleted = 0
     for folder in _WITH_END:
         with suppress(StoreUnreadableError):

@@ -15,12 +15,7 @@ _LOG_FOLDER = "ops/control_log/_delta_log"
 
 
 def is_controlled(lake: str, cluster: str | None, now_s: float) -> bool:
-    """Whether a controller has taken a lease or written its log lately.
-
-    Args:
-        lake: folder or URI.
-        cluster: whose lease; None: any.
-        now_s: epoch seconds.
+    """Whether a controller of a cluster, or of any, has taken a lease or written its log lately.
 
     Raises:
         StoreUnreadableError: the lake is not there, or does not answer.

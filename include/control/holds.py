@@ -40,12 +40,7 @@ class Hold:
         return self.scope in {EVERYTHING, cluster, f"{cluster}/{job}"}
 
     def widened(self, clusters: Collection[str], is_known_job: Callable[[str], bool]) -> Hold:
-        """Return the hold as it counts: one that names what nobody knows holds the cluster, or everything.
-
-        Args:
-            clusters: names of all that are known.
-            is_known_job: whether a job is known, ``cluster/job``.
-        """
+        """Return the hold as it counts: one that names what nobody knows holds the cluster, or everything."""
         if self.scope in clusters or is_known_job(self.scope):
             return self
         cluster, slash, _ = self.scope.strip().partition("/")
@@ -86,12 +81,7 @@ class HoldStore:
         self._folder = ObjectFolder(lake.rstrip("/"), FOLDER)
 
     def write(self, hold: Hold, name: str = "") -> None:
-        """Write a hold, in the place of an earlier one of its name; raises :class:`StoreUnreadableError`.
-
-        Args:
-            hold: to write.
-            name: of the object; empty: that of its scope.
-        """
+        """Write a hold, in the place of an earlier one of its name or scope; raises :class:`StoreUnreadableError`."""
         text = json.dumps(asdict(hold), ensure_ascii=False, allow_nan=False)
         self._folder.write(name or object_name(hold.scope), text.encode())
 

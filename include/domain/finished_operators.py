@@ -18,10 +18,6 @@ def drop_finished(upstream: Mapping[str, Collection[str]], finished: Collection[
     """Return the operators that still work -> those of them that feed each.
 
     One that is fed by none but finished ones gets nothing any more, and goes with them.
-
-    Args:
-        upstream: operator -> those that feed it, in any order.
-        finished: operators that have finished.
     """
     remaining = {name: tuple(feeders) for name, feeders in upstream.items() if name not in finished}
     while True:

@@ -60,8 +60,7 @@ def match_operators(before: Sequence[PlacedOperator], after: Sequence[PlacedOper
 def follow_operators(versions: Sequence[Sequence[PlacedOperator]]) -> dict[tuple[str, str], str | None]:
     """Return name and vertex id of every operator that a job ever had -> its present name, None where it has gone.
 
-    Args:
-        versions: the job's graphs, the present one last.
+    The present one of the job's graphs is the last.
     """
     if not versions:
         return {}
@@ -79,11 +78,8 @@ def follow_operators(versions: Sequence[Sequence[PlacedOperator]]) -> dict[tuple
 def follow_names(names: Collection[str], versions: Sequence[Sequence[PlacedOperator]]) -> dict[str, str]:
     """Return present names of operators by the names that something was written under, those that have gone left out.
 
-    It was written under the newest version that has all of the names; names that no version has stay as they are.
-
-    Args:
-        names: of operators of one graph.
-        versions: the job's graphs, the present one last.
+    It was written under the newest version that has all of the names; names that no version has stay as they are. The
+    present one of the job's graphs is the last.
     """
     for version in reversed(versions):
         ids = {operator.name: operator.vertex_id for operator in version}

@@ -16,9 +16,7 @@ DEFAULT_GROUP: Final = "default"
 def count_slots(parallelism: Mapping[str, int], group_of: Mapping[str, str]) -> int:
     """Return the slots that a parallelism takes: the largest of each slot-sharing group, summed.
 
-    Args:
-        parallelism: operator or vertex -> parallelism.
-        group_of: the same -> its group; what is not named is in the default group.
+    What is not named in ``group_of`` is in the default group.
 
     >>> count_slots({"source": 2, "map": 6, "sink": 3}, {})
     6

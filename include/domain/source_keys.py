@@ -18,16 +18,11 @@ class SourceName:
 
 
 def find_source(key: str, jobs: Mapping[str, Collection[str]]) -> SourceName | None:
-    """Return the source that a key means: of the known job with the longest name that has such an operator.
+    """Return the source that a key, ``job/operator`` or ``job/vertex id``, means: of the longest known job that has it.
 
     A key with a single slash can be read in one way, so it is believed while no job of the cluster is known at all.
-
-    Args:
-        key: ``job/operator`` or ``job/vertex id``.
-        jobs: known job -> its operators' names and vertex ids; without any when only the job is known.
-
-    Returns:
-        None: no known job has it; :func:`name_nearest` says what was probably meant.
+    None where no known job has it: :func:`name_nearest` says what was probably meant. Of a job whose operators are not known
+    there is the name alone.
     """
     readings = list(_readings(key))
     if not jobs:

@@ -74,10 +74,7 @@ class FlinkClient:
     ) -> None:
         """Set the bounds of every vertex, named by vertex id; sent once, never repeated.
 
-        Args:
-            job_id: of the job.
-            upper_bounds: vertex id -> parallelism wanted.
-            lower_bounds: vertex id -> lower bound; 1 for those not named.
+        A lower bound is 1 for those not named.
         """
         path = endpoints.job_path(job_id, "resource-requirements")
         self.transport.send_json("PUT", path, json=endpoints.requirements_body(upper_bounds, lower_bounds))

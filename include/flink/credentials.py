@@ -111,12 +111,7 @@ def read_airflow_login(connection_id: str) -> Login:
 
 
 class Credentials:
-    """The headers that authenticate to a cluster and to its proxy.
-
-    Args:
-        connection: of the cluster's settings.
-        read_login: reads an Airflow connection.
-    """
+    """The headers that authenticate to a cluster and to its proxy, by its settings, or an Airflow connection's."""
 
     def __init__(self, connection: Connection, read_login: Callable[[str], Login] = read_airflow_login) -> None:
         self._connection = connection

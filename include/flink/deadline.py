@@ -32,12 +32,7 @@ class SendingForbiddenError(Exception):
 
 
 class Call:
-    """One request under way.
-
-    Args:
-        limit_s: seconds from now until its reply must be complete.
-        may_send: asked before any of its bytes leave; None: it always may.
-    """
+    """One request under way, its reply to be complete within ``limit_s``; ``may_send`` is asked before bytes leave."""
 
     def __init__(self, limit_s: float, may_send: Callable[[], bool] | None = None) -> None:
         self._may_send = may_send

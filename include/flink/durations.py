@@ -19,11 +19,7 @@ _ISO = re.compile(r"p(?:(\d+)d)?(?:t(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?)
 
 
 def parse_duration_s(text: str) -> float | None:
-    """Return a duration in s; None for what Flink would refuse.
-
-    Args:
-        text: such as ``10 min``, ``30s``, ``60000`` (ms) or ``PT10M`` (ISO 8601).
-    """
+    """Return a duration, as ``10 min``, ``60000`` (ms) or ``PT10M`` (ISO), in s; None for what Flink would refuse."""
     plain = text.strip().lower()
     result = _SIMPLE.fullmatch(plain)
     if result is not None:

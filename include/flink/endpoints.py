@@ -76,11 +76,8 @@ def requirements_body(upper_bounds: Mapping[str, int], lower_bounds: Mapping[str
 
     A lower bound that nobody has set is 1: Flink answers 200 and then does nothing when the lower bound exceeds the
     free slots, whereas with 1 it runs at what fits, keeps the job alive, and moves up by itself when slots appear. That
-    the parallelism wanted was reached is therefore confirmed afterwards, never assumed.
-
-    Args:
-        upper_bounds: vertex id -> parallelism wanted; must name every vertex of the job, else Flink refuses.
-        lower_bounds: vertex id -> lower bound that is to stay.
+    the parallelism wanted was reached is therefore confirmed afterwards, never assumed. The upper bounds must name
+    every vertex of the job, else Flink refuses.
     """
     lower = lower_bounds or {}
     return {

@@ -90,15 +90,7 @@ class RestSource:
 
     The JobManager fetches metrics from the TaskManagers only on request, in the background, and answers with what it
     had before: a lone request sees values as old as the request before it.  So every poll begins with a request whose
-    reply is thrown away, and waits ``settle_s`` for the fetch.
-
-    Args:
-        client: of the cluster.
-        cluster: its name.
-        clock: epoch seconds.
-        settle_s: see above.
-        sleep: waits.
-        at_once: how many jobs are polled at the same time.
+    reply is thrown away, and waits ``settle_s`` for the fetch. So many jobs are polled ``at_once``.
     """
 
     def __init__(

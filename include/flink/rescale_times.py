@@ -49,14 +49,9 @@ class RescaleTimes:
 def read_rescale_times(
     configuration: Mapping[str, str], interval_s: float | None, version: Version | None
 ) -> RescaleTimes:
-    """Return how long a cluster waits with a rescale of a job.
+    """Return how long a cluster waits with a rescale of a job whose checkpoints have an interval, s; None without any.
 
     A value that cannot be read counts as unset: Flink would not have started with it.
-
-    Args:
-        configuration: of the cluster.
-        interval_s: of the job's checkpoints; None without any.
-        version: of Flink; None when it is not known.
     """
     known = version or _NEWEST
     executing_s = _EXECUTING_S if known >= (2, 0) else 0.0

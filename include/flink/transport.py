@@ -149,10 +149,7 @@ class Transport:
     def send_json(self, method: str, path: str, **content: Any) -> Any:
         """PUT, POST, PATCH or DELETE once and parse the reply.
 
-        Args:
-            method: the verb.
-            path: path and query.
-            content: urllib3's ``json`` for a body, or ``fields`` for a form with files.
+        ``content`` is urllib3's ``json`` for a body, or ``fields`` for a form with files.
 
         Raises:
             FlinkUnreachableError: no reply; the request may have been carried out nevertheless.

@@ -35,13 +35,7 @@ class ResourceApi(Protocol):
 
 
 class CustomResourceApi:
-    """Implements :class:`ResourceApi`; may be used by several threads.
-
-    Args:
-        client: of ``kubernetes.client``, an ``ApiClient``.
-        namespace: of the resources.
-        timeout_s: limit for the reply to one request.
-    """
+    """Implements :class:`ResourceApi` by an ``ApiClient`` of ``kubernetes.client``; may be used by several threads."""
 
     def __init__(self, client: Any, namespace: str, timeout_s: float = 15.0) -> None:
         from kubernetes.client import CustomObjectsApi

@@ -78,12 +78,7 @@ def describe_change(before: Mapping[str, int], after: Mapping[str, int]) -> str:
 
 
 class EventRecorder:
-    """Sends events in a thread of its own; may be used by several threads.
-
-    Args:
-        api: creates them.
-        clock: epoch seconds.
-    """
+    """Sends events in a thread of its own; may be used by several threads."""
 
     def __init__(self, api: EventApi, clock: Callable[[], float]) -> None:
         self._api, self._clock = api, clock

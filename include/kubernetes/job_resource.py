@@ -106,11 +106,7 @@ class JobResource:
 
 
 def read_job_resource(result: Mapping[str, Any], session: Mapping[str, Any] | None = None) -> JobResource:
-    """Read a resource.
-
-    Args:
-        result: as the API server tells it.
-        session: the FlinkDeployment of its session cluster, for a FlinkSessionJob.
+    """Read a resource, of a FlinkSessionJob with the FlinkDeployment of its session cluster.
 
     Raises:
         OverridesError: the map that the operator has dealt with last cannot be read.
@@ -145,11 +141,8 @@ def read_job_resource(result: Mapping[str, Any], session: Mapping[str, Any] | No
 def find_upgrade_reason(resource: JobResource, scheduler: str) -> str | None:
     """Return why the operator would not rescale the job in place but upgrade it: a stop with a savepoint and a start.
 
-    The conditions are those of ``NativeFlinkService.supportsInPlaceScaling`` of apache/flink-kubernetes-operator.
-
-    Args:
-        resource: of the job.
-        scheduler: that Flink itself reports; counts where the resource names none.
+    The conditions are those of ``NativeFlinkService.supportsInPlaceScaling`` of apache/flink-kubernetes-operator. The
+    scheduler that Flink itself reports counts where the resource names none.
     """
     version = re.fullmatch(r"v(\d+)_(\d+)", resource.flink_version)
     if version is None or tuple(map(int, version.groups())) < _OLDEST_IN_PLACE:

@@ -52,11 +52,8 @@ def form_patch(
 ) -> dict[str, Any]:
     """Return the merge-patch that replaces the whole map, and nothing if the resource has changed meanwhile.
 
-    Args:
-        configuration: ``spec.flinkConfiguration`` as it is.
-        parallelism: of every vertex.
-        resource_version: of the resource that was judged; the API server answers 409 to an old one.
-        vertices: of the job.
+    ``configuration`` is ``spec.flinkConfiguration`` as it is; to an old ``resource_version`` the API server answers
+    409.
 
     Raises:
         OverridesError: a vertex of the job that is overridden now would be left out: a full upgrade of the job.

@@ -33,16 +33,10 @@ class ExpiredDays:
 
 
 def find_old_days(raw: Path, days: int | None, now: datetime, read_ingested: ReadIngested) -> ExpiredDays:
-    """Return the folders ``cluster=*/date=*`` of days that are older than they are kept.
+    """Return the folders ``cluster=*/date=*`` of days that are older than they are kept; none where all are.
 
     Folders of other names are left alone, and so is what lies behind a link. A day with files that were not ingested as
     they are stays: nothing else has what is in them.
-
-    Args:
-        raw: root of the raw files.
-        days: how many are kept; None: all.
-        now: the time from which days are counted.
-        read_ingested: what ``ops.files`` says of a day.
     """
     result = ExpiredDays()
     if days is None or not raw.is_dir():

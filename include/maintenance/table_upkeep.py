@@ -74,13 +74,6 @@ class _File:
 def keep_up(path: str, table: Table, retention: Retention, now: datetime, *, applies: bool) -> TableMaintenance:
     """Do the upkeep of a table, or only say what it would be.
 
-    Args:
-        path: where the table is.
-        table: its definition.
-        retention: the settings.
-        now: the time from which days are counted.
-        applies: whether anything is changed.
-
     Raises:
         LinkInTableError: after all but the removal of files was done.
     """

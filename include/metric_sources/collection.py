@@ -37,11 +37,6 @@ def live_clusters(settings: Settings) -> dict[str, str]:
 def open_client(settings: Settings, cluster: str, may_change: Callable[[], bool] | None = None) -> FlinkClient:
     """Return a client of a cluster, connected as the settings say.
 
-    Args:
-        settings: of the run.
-        cluster: its name.
-        may_change: see :class:`include.flink.transport.Transport`.
-
     Raises:
         KeyError: the cluster has no REST address.
     """

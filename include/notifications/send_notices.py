@@ -37,15 +37,7 @@ def send_due(
     *,
     is_complete: bool = True,
 ) -> DeliveryReport:
-    """Send the messages that are due.
-
-    Args:
-        active: faults that need a person now.
-        store: what was sent.
-        webhook: where to.
-        page_url: of the page, for the link; empty for none.
-        now_s: epoch seconds.
-        is_complete: whether ``active`` names all faults, so that one which is missing has ended.
+    """Send the messages that are due, with a link to the page; ``is_complete``: a fault that is not active has ended.
 
     Raises:
         StoreUnreadableError: nobody knows what was sent; nothing is sent any more.

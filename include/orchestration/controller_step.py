@@ -16,8 +16,7 @@ _INTERVAL = "data_interval_start | default(none), data_interval_end | default(no
 def controller_step(*, is_service: bool) -> BashOperator:
     """Return the task; it is killed with its run and started again by the next.
 
-    Args:
-        is_service: the controller runs outside of Airflow, and the task fails while its ticks are late.
+    Of a controller that is a service, outside of Airflow, the task fails while its ticks are late.
     """
     return module_step(
         "control",

@@ -22,11 +22,5 @@ def module_options(module: str) -> dict[str, Any]:
 
 
 def module_step(task_id: str, module: str, **options: Any) -> BashOperator:
-    """Return the task.
-
-    Args:
-        task_id: of the task.
-        module: with its arguments, as `python -m` takes them; a template of Airflow.
-        options: of the operator.
-    """
+    """Return the task that runs a module with its arguments, as `python -m` takes them; a template of Airflow."""
     return BashOperator(task_id=task_id, **module_options(module), **options)

@@ -76,10 +76,8 @@ def tracks_by_lines(hook: Any) -> bool:
 def show_levels(hook: Any, summaries: dict[str, dict[str, Any]] | None = None, file: TextIO | None = None) -> None:
     """Have a hook of spark-submit show each line of the driver at its level.
 
-    Args:
-        hook: of spark-submit.
-        summaries: is given the counts of stages.
-        file: takes Spark's own lines; None: they are shown with the others.
+    ``summaries`` is given the counts of stages; ``file`` takes Spark's own lines, which are shown with the others
+    without it.
     """
     process, log = hook._process_spark_submit_log, hook.log
 

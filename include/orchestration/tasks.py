@@ -90,10 +90,6 @@ def stage_step(*stages: str, **options: Any) -> StageOperator:
 
     Its arguments are rendered from the run's parameters and interval.  It is tried as often as the least tried of its
     stages, as long as all of them may take, and as urgent as the most urgent.
-
-    Args:
-        stages: which; each has to do with the same moment.
-        options: further arguments of the operator.
     """
     chosen = {"task_id": "_".join(stages), **_task_options(stages), **options}
     return StageOperator(application_args=_arguments(stages), **chosen)
@@ -102,10 +98,7 @@ def stage_step(*stages: str, **options: Any) -> StageOperator:
 def stage_steps(stage: str, arguments: Any, **options: Any) -> Any:
     """Return tasks that run a stage one after the other, one for each list of arguments that another task returns.
 
-    Args:
-        stage: which.
-        arguments: what a task returns: lists of what :func:`include.stages.parse_requests` reads.
-        options: further arguments of the operator, ``task_id`` among them.
+    The lists are of what :func:`include.stages.parse_requests` reads.
     """
     chosen = {**_task_options([stage]), "max_active_tis_per_dagrun": 1, **options}
     return StageOperator.partial(**chosen).expand(application_args=arguments)
@@ -145,10 +138,7 @@ def schedule_of(cron: str, timetable: Callable[..., Any]) -> Any:
 def trigger_step(task_id: str, dag_id: str, **conf: Any) -> TriggerDagRunOperator:
     """Return the task that starts a run of another DAG and does not wait for it; a second start of it is skipped.
 
-    Args:
-        task_id: of the task.
-        dag_id: of the other DAG.
-        conf: parameters of its run, templates; ``as_of`` names the run.
+    Parameters of its run are templates; ``as_of`` names the run.
     """
     return TriggerDagRunOperator(
         task_id=task_id,
@@ -162,12 +152,7 @@ def trigger_step(task_id: str, dag_id: str, **conf: Any) -> TriggerDagRunOperato
 
 
 def dag_options(doc: str | None, *tags: str) -> dict[str, Any]:
-    """Return what every DAG of the project has in common.
-
-    Args:
-        doc: of its file; the first sentence is what Airflow's list of DAGs shows.
-        tags: of the DAG.
-    """
+    """Return what every DAG of the project has in common; Airflow's list of DAGs shows the file's first sentence."""
     return {
         "doc_md": doc,
         "description": " ".join((doc or "").partition("\n\n")[0].split()),

@@ -19,10 +19,7 @@ _SHOWN = ("cluster", "job", "reason", "step_id", "detail", "parallelism_from", "
 def read_waiting_steps(settings: Settings, now_s: float, answers: Iterable[Approval] = ()) -> list[WaitingStep]:
     """Return the steps that wait now: of each job its last row in ``ops.control_log``, while a person may answer.
 
-    Args:
-        settings: where the lake is, and how long a step is shown.
-        now_s: epoch seconds.
-        answers: that were given; a step waits no longer with one that came after it was last said to wait.
+    A step waits no longer with an answer that came after it was last said to wait.
     """
     from include.lake_table import LakeTable  # heavy: DAG files are parsed without it
 

@@ -20,11 +20,7 @@ log = logging.getLogger(__name__)
 
 
 class WebhookNotifier(BaseNotifier):  # type: ignore[misc]  # mypy does not follow Airflow
-    """Sends what failed, and what to do; a webhook that fails or is slow costs a warning in the log.
-
-    Args:
-        remedy: what to do.
-    """
+    """Sends what failed, and what to do; a webhook that fails or is slow costs a warning in the log."""
 
     def __init__(self, remedy: str, **options: Any) -> None:
         super().__init__(**options)
@@ -42,9 +38,7 @@ class WebhookNotifier(BaseNotifier):  # type: ignore[misc]  # mypy does not foll
 def send_messages(active: Iterable[Notice], *, is_complete: bool) -> None:
     """Send what is due of faults to the webhook of the settings' connection; whatever goes wrong is a warning.
 
-    Args:
-        active: faults that need a person.
-        is_complete: whether they are all; then the end of those that are missing is sent.
+    Where they are all, the end of those that are missing is sent.
     """
     try:
         _send(active, is_complete=is_complete)

@@ -38,10 +38,7 @@ def read_environment(
 ) -> dict[str, Any]:
     """Return the settings that variables give, nested as in the file.
 
-    Args:
-        variables: of the process.
-        root: the whole tree.
-        names: table of sections -> its names in the file, as ``clusters``.
+    ``names`` has those in the file of each table of sections, as ``clusters``.
 
     Raises:
         EnvironmentFaultError: a variable that names no key, or nearly one.

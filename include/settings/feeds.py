@@ -9,13 +9,7 @@ from include.settings.limits import JobLimits
 
 
 def list_neighbours(job: str, cluster: Cluster, of_jobs: Mapping[str, JobLimits]) -> frozenset[str]:
-    """Return the jobs of a cluster that feed a job, or that it feeds.
-
-    Args:
-        job: its name.
-        cluster: with its brokers.
-        of_jobs: job of the cluster -> its limits.
-    """
+    """Return the jobs of a cluster that feed a job, or that it feeds."""
     pairs = {*_list_feeds(of_jobs), *_list_topics(cluster, {job, *of_jobs})}
     return frozenset({one for one, fed in pairs if fed == job} | {fed for one, fed in pairs if one == job}) - {job}
 
@@ -37,11 +31,7 @@ def _list_topics(cluster: Cluster, jobs: set[str]) -> Iterator[tuple[str, str]]:
 
 
 def find_feed_fault(of_jobs: Mapping[str, JobLimits]) -> str | None:
-    """Return which job is said to feed itself, in one line with what to write; None without any.
-
-    Args:
-        of_jobs: ``cluster/job`` -> its limits.
-    """
+    """Return which job is said to feed itself, in one line with what to write; None without any."""
     for key, limits in of_jobs.items():
         job = key.partition("/")[2]
         if job in limits.fed_by:

@@ -24,11 +24,7 @@ def login_of(user_id: int) -> str:
 
 
 def check_owner(path: Path, roles: Roles) -> None:
-    """Refuse a settings file that somebody can have written who may not change limits.
-
-    Args:
-        path: of the file; one that is not there was written by nobody.
-        roles: of the settings in force.
+    """Refuse a settings file that somebody can have written who may not change limits by the settings in force.
 
     Raises:
         SettingsError: its owner may not change limits, or others can write it.

@@ -22,11 +22,8 @@ def find_contradiction(fleet: FleetLimits, clusters: Mapping[str, Cluster]) -> s
 def find_misspelt_cluster(keys: Mapping[str, Iterable[str]], clusters: Iterable[str]) -> str | None:
     """Return the first key for a cluster that the settings do not have and that is nearly one of them, in one line.
 
-    Other clusters may be known from their raw files alone.
-
-    Args:
-        keys: key of the settings -> clusters or ``cluster/job`` below it.
-        clusters: those of the settings.
+    Other clusters may be known from their raw files alone. A key of the settings has clusters or ``cluster/job`` below
+    it.
     """
     known = {name.lower(): name for name in clusters}
     for key, written in keys.items():

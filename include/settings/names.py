@@ -25,11 +25,7 @@ def check_cluster_name(name: str) -> str:
 
 
 def check_job_key(key: str, *, cluster_alone: bool = False) -> str:
-    """Refuse what is no ``cluster/job``.
-
-    Args:
-        key: as written.
-        cluster_alone: whether a cluster's name will do.
+    """Refuse what is no ``cluster/job``, nor a cluster's name where that will do.
 
     Raises:
         ValueError: with what to write.

@@ -58,10 +58,8 @@ def faults_of(
 ) -> list[SettingFault]:
     """Return the faults of a validation, in order; none for another error.
 
-    Args:
-        error: what pydantic raised.
-        within: sections that the locations are within.
-        root: model that the locations start from; None for the parameters of the policy that ``within`` names.
+    Locations are within some sections, and start from a model, or from the parameters of the policy that ``within``
+    names.
     """
     if not isinstance(error, ValidationError):
         return []

@@ -31,10 +31,8 @@ def find_schedule_contradiction(
 ) -> str | None:
     """Return what schedules and other limits leave no room for, in one line with what to write; None where they agree.
 
-    Args:
-        jobs: ``cluster/job`` -> its limits.
-        highest: the same -> the strictest upper bound of all levels: its key and its slots.
-        budgets: cluster -> slots that its jobs may have together.
+    ``highest`` has the strictest upper bound of all levels, its key and its slots; a budget is of a cluster's jobs
+    together.
     """
     return next(_list_contradictions(jobs, highest, budgets), None)
 

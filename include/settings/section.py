@@ -39,12 +39,7 @@ class Section(BaseModel):
 
 
 def constant(value: Any, because: str) -> Any:
-    """Return a field that has one value, whatever settings say; measurements and tests hand another to its class.
-
-    Args:
-        value: of the field.
-        because: why nobody needs another one.
-    """
+    """Return a field that has one value, whatever settings say; measurements and tests hand another to its class."""
     return Field(value, frozen=True, description=because)
 
 

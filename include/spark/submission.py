@@ -63,12 +63,7 @@ class Submission:
 
 
 def prepare_submission(settings: Settings, master: str | None = None, root: Path = PROJECT) -> Submission:
-    """Build the code package if needed and collect what the submission needs.
-
-    Args:
-        settings: of the run.
-        master: where it goes; ``spark.master`` of the settings when None.
-        root: of the project.
+    """Build the code package if needed and collect what the submission needs, to ``spark.master`` without another one.
 
     Raises:
         JarsMissingError: Delta's jars were not fetched.

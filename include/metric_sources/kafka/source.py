@@ -14,13 +14,7 @@ from include.settings.sources import Kafka
 
 
 class KafkaSource:
-    """Asks the brokers of one Flink cluster's topics.
-
-    Args:
-        cluster: name of the Flink cluster.
-        settings: name of each Kafka cluster -> its settings.
-        clock: epoch seconds.
-    """
+    """Asks the brokers of one Flink cluster's topics, by the settings of each Kafka cluster."""
 
     def __init__(self, cluster: str, settings: Mapping[str, Kafka], clock: Callable[[], float]) -> None:
         self._cluster, self._clock = cluster, clock

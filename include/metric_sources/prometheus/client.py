@@ -109,13 +109,7 @@ class Series:
 
 
 class PrometheusClient:
-    """One cluster's server; every method raises PrometheusError.
-
-    Args:
-        cluster: its name.
-        server: its settings.
-        sleep: waits before a partial answer is asked for again.
-    """
+    """One cluster's server; every method raises PrometheusError."""
 
     def __init__(self, cluster: str, server: Prometheus, sleep: Callable[[float], object] = time.sleep) -> None:
         if server.url is None:

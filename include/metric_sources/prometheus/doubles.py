@@ -17,14 +17,9 @@ def find_double(
 ) -> str | None:
     """Return what of a job comes from two clusters, both named; None where all is of one.
 
-    A target that is followed by another stays for a while, with the values that it had: it does not go on.
-
-    Args:
-        job_id: Flink's.
-        managers: what each JobManager tells of the job.
-        tasks: vertex id -> what each TaskManager tells of each attempt of a subtask.
-        job_label: label with the job's name.
-        max_age_s: so long both of two may be there.
+    A target that is followed by another stays for a while, with the values that it had: it does not go on. What is told
+    of a job are its JobManagers' and, by vertex id, the TaskManagers' of each attempt of a subtask; both of two may be
+    there for ``max_age_s``.
     """
     for first, second in _both_go_on([*managers, *(one for several in tasks.values() for one in several)], max_age_s):
         names = [one.labels.get(job_label, "") for one in (first, second)]

@@ -68,11 +68,7 @@ def as_label(name: str) -> str:
 
 
 class GraphRegistry:
-    """The graphs that are known of a cluster's jobs.
-
-    Args:
-        client: the cluster's REST API; None when there is none.
-        folder: saved replies of ``/jobs/:jobid``; None when there is none.
+    """The graphs that are known of a cluster's jobs, from its REST API and from saved replies of ``/jobs/:jobid``.
 
     Raises:
         SavedGraphError: a saved reply cannot be used.

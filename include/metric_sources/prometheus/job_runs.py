@@ -76,14 +76,7 @@ def newest_target(targets: Sequence[Target], steps: int) -> tuple[Floats, dict[s
 
 
 def follow_job(job: JobMeasurements, grid_s: Floats, max_age_s: float, known: Sequence[RecordedRun] = ()) -> JobSteps:
-    """Return what is told of a job.
-
-    Args:
-        job: its series.
-        grid_s: (steps,) the times that were asked for.
-        max_age_s: an older sample is none.
-        known: its runs as other raw lines tell them.
-    """
+    """Return what its series, and its runs in other raw lines, tell of a job at the (steps,) times asked for."""
     times, values = newest_target(job.managers, len(grid_s))
     times = np.where(grid_s - times <= max_age_s, times, np.nan)
     ran_ms = _first_positive(values, ("runningTime", "uptime"), len(grid_s))

@@ -20,13 +20,7 @@ _MARK = f'"kind":"{Endpoint.JOB}"'
 
 
 def read_runs(raw_root: Path, cluster: str, hour: datetime) -> dict[str, tuple[RecordedRun, ...]]:
-    """Return job id -> its runs as the nearest files before an hour and after its start tell them.
-
-    Args:
-        raw_root: of the raw files.
-        cluster: its name.
-        hour: start of the hour, UTC.
-    """
+    """Return job id -> its runs as the nearest files before an hour and after its start, in UTC, tell them."""
     result: dict[str, dict[int, RecordedRun]] = {}
     for files in (_nearest(raw_root, cluster, hour, -1), _nearest(raw_root, cluster, hour, 1)):
         for path in files:

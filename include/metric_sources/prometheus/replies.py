@@ -49,11 +49,7 @@ class ReplyWriter:
     def write(self, result: ClusterMeasurements, start_ms: int, end_ms: int, known: KnownRuns) -> Iterator[RawRecord]:
         """Yield the lines of the samples that were scraped in ``[start_ms, end_ms)``, cluster first, then job by job.
 
-        Args:
-            result: the measurements, from ``start_ms`` to a while after ``end_ms``.
-            start_ms: epoch milliseconds.
-            end_ms: the same.
-            known: job id -> its runs as other raw lines tell them.
+        The measurements go from ``start_ms`` to a while after ``end_ms``, epoch milliseconds.
         """
         yield from self._overview(result, start_ms, end_ms)
         for job_id in sorted(result.jobs):

@@ -83,13 +83,7 @@ class PrometheusSource:
     def records_of_hour(
         self, result: ClusterMeasurements, hour: datetime, known: dict[str, tuple[RecordedRun, ...]]
     ) -> list[RawRecord]:
-        """Return the lines of the samples that were scraped in an hour; the same whatever else was fetched with them.
-
-        Args:
-            result: from :meth:`fetch_hours`; it holds the hour.
-            hour: its start, UTC.
-            known: from :func:`include.metric_sources.prometheus.known_runs.read_runs`.
-        """
+        """Return the lines of samples that were scraped in an hour; the same whatever else was fetched with them."""
         start_s = int(hour.timestamp())
         part = cut(result, start_s, start_s + HOUR_S + self._server.max_sample_age_s + self._server.step_s)
         writer = ReplyWriter(self._name, self._book, max_age_s=self._server.max_sample_age_s)
@@ -111,9 +105,7 @@ def cut(result: ClusterMeasurements, start_s: int, end_s: int) -> ClusterMeasure
 class LivePrometheusSource(PrometheusSource):
     """Reads the newest samples, each once; a source of live collecting as the poller of REST is.
 
-    Args:
-        clock: epoch seconds.
-        raw_root: raw files that may tell of runs from before this process.
+    Raw files may tell of runs from before this process.
     """
 
     def __init__(

@@ -24,12 +24,7 @@ def add_operators(targets: Mapping[Labels, Target], result: Iterable[Series], se
     """Add the metrics of operators to the tasks whose labels they bear.
 
     Backlogs of one name add up.  Counters of one name from several operators are left out: names are cut at 80
-    characters, and whose a counter is nobody could tell.
-
-    Args:
-        targets: tasks by their labels.
-        result: series of operators; one that is given twice counts once.
-        server: the names of its metrics.
+    characters, and whose a counter is nobody could tell. A series that is given twice counts once.
     """
     keys = {name for labels in targets for name, _ in labels}
     unique = {frozenset(series.labels.items()): series for series in result if "__name__" in series.labels}

@@ -46,13 +46,8 @@ def join_subtasks(targets: Sequence[Target], grid_s: Floats, running_ms: Floats,
     """Choose for each subtask and step the target that came last among those with a sample.
 
     Targets overlap when a TaskManager was lost, or its series stay for a while: a sample that is too old, or from
-    before the present run, is none.
-
-    Args:
-        targets: of one vertex.
-        grid_s: (steps,) the times that were asked for.
-        running_ms: (steps,) start of the run, NaN where it is not known.
-        max_age_s: an older sample is none.
+    before the present run, is none. The times that were asked for and the start of the run, NaN if not known, are
+    (steps,).
     """
     by_index: dict[int, list[Target]] = {}
     for target in targets:
@@ -93,9 +88,7 @@ def find_parallelism(subtasks: Subtasks, running_ms: Floats, known: Mapping[int,
 def aggregate(subtasks: Subtasks, parallelism: Ints) -> VertexSteps:
     """Aggregate where as many subtasks were measured as there are; a sample that is given again is left out.
 
-    Args:
-        subtasks: of the vertex.
-        parallelism: (steps,) 0 where it is not known.
+    ``parallelism``, (steps,), is 0 where it is not known.
     """
     counted = np.isfinite(subtasks.times_s) & (subtasks.index[:, None] < parallelism)
     is_whole = (counted.sum(axis=0) == parallelism) & (parallelism > 0)
