@@ -21,7 +21,7 @@ def find_source(key: str, jobs: Mapping[str, Collection[str]]) -> SourceName | N
     """Return the source that a key, ``job/operator`` or ``job/vertex id``, means: of the longest known job that has it.
 
     A key with a single slash can be read in one way, so it is believed while no job of the cluster is known at all.
-    None where no known job has it: :func:`name_nearest` says what was probably meant. Of a job whose operators are not known
+    None where no known job has it: :func:`name_nearest` says what was probably meant. Of a job with unknown operators
     there is the name alone.
     """
     readings = list(_readings(key))

@@ -60,13 +60,9 @@ def fit_downtimes(
 ) -> Downtimes:
     """Fit the slopes, and predict each event from those before it.
 
-    Args:
-        duration_s: (n,) in order of time, not negative; NaN: nothing is learnt from the event, it is predicted alone.
-        state_bytes: (n,) NaN where it is not known.
-        job: (n,) 0..J-1.
-        jobs: J.
-        prior_s: what is assumed with no event at all.
-        change_s: (n,) by how much the job is known to differ from the fleet's typical downtime, before each event.
+    Events, (n,), are in order of time, of jobs 0..J-1: from a duration of NaN nothing is learnt, it is predicted alone;
+    a state's size may be NaN. ``change_s``, (n,), is by how much the job is known to differ from the fleet's typical
+    downtime, before each event.
     """
     n = len(duration_s)
     place = _places(job, jobs)

@@ -32,14 +32,9 @@ def count_load_per_s(
 ) -> Floats:
     """Return the mean load of a recovery, (n,) records/s: by count, else the mean of those before and after.
 
-    Args:
-        emitted: (n,) records that the sources emitted since RUNNING, until a poll; NaN where it is not known.
-        pending: (n,) records that wait at the poll.
-        pending_before: (n,) records that waited before the stop; NaN counts as none.
-        since_stop_s: (n,) from the stop until the poll.
-        replay_s: (n,) input that was read a second time, in seconds of it; NaN where it is not known.
-        before_per_s: (n,) load measured before the stop; NaN where it is not known.
-        after_per_s: (n,) load measured after the start; NaN where it is not known.
+    All are (n,). Records were emitted by the sources since RUNNING until a poll, wait then, and waited before the stop,
+    where NaN counts as none; ``since_stop_s`` is from the stop until the poll; ``replay_s`` is input that was read a
+    second time, in seconds of it; loads were measured before the stop and after the start. NaN is not known.
     """
     before = np.where(np.isfinite(before_per_s), before_per_s, after_per_s)
     after = np.where(np.isfinite(after_per_s), after_per_s, before_per_s)
@@ -61,14 +56,9 @@ def find_catch_up_s(
 ) -> tuple[Floats, Floats]:
     """Return catch-ups, s, and for how long before it each may have ended; all (n,), NaN where it was not seen.
 
-    Args:
-        shown_s: from RUNNING until the poll that shows it.
-        unseen_s: before that poll nothing was seen for so long.
-        emitted: records that the sources emitted since RUNNING.
-        pending: records that wait at the poll.
-        load_per_s: records/s that arrive around the event.
-        capacity_per_s: records/s that the job sustains after it.
-        caught_up_lag_s: age of the oldest record below which a job has caught up: so many seconds of its load are left.
+    ``shown_s`` is from RUNNING until the poll that shows it, before which nothing was seen for ``unseen_s``; records
+    were emitted since RUNNING, and wait at the poll; the load is around the event, the capacity what the job sustains
+    after it. It has caught up below an age of the oldest record: so many seconds of its load are left.
     """
     backlog = emitted - load_per_s * shown_s + pending
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -29,19 +29,12 @@ def list_candidates(
     """Return (K, O) configurations, K <= 64, the running one first, the others by rising slots.
 
     Operators of a slot-sharing group share slots, so what a configuration costs is the widest operator of each group.
-    Among all that cost the same, the one
-    kept sustains the largest multiple of the horizon's peak demand, each operator with no more instances than that
-    multiple needs: the distinct need-vectors of all risk levels lie on this ladder, and it is nested.  An operator
-    that is at its own limit does not end the ladder: the others go on to what they need.  An operator without a
-    capacity model, or without a known demand, keeps its parallelism.
-
-    Args:
-        demand: rates of O operators.
-        bounds: capacity of the operators that have a model.
-        current: (O,) running parallelism.
-        limits: (O,) highest admissible parallelism.
-        groups: (O,) slot-sharing group of each operator; none: all are in one, and the limits alone bound the slots.
-        slots_max: most slots of the job, which operators of several groups may exceed within their limits.
+    Among all that cost the same, the one kept sustains the largest multiple of the horizon's peak demand, each operator
+    with no more instances than that multiple needs: the distinct need-vectors of all risk levels lie on this ladder,
+    and it is nested.  An operator that is at its own limit does not end the ladder: the others go on to what they need.
+    An operator without a capacity model, or without a known demand, keeps its parallelism. All are (O,); without groups
+    all are in one, and the limits alone bound the slots, which operators of several groups may exceed within their
+    limits.
     """
     slots = _slot_levels(int(limits.max()))
     peaks = demand.rates_per_s[_Q90].max(axis=1)

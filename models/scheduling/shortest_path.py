@@ -32,12 +32,8 @@ def drop_dominated(own: Floats, switch: Floats, slots: Ints) -> Ints:
     """Return the indices, rising, of the candidates that can be on a cheapest path under any prices of slots.
 
     A candidate is left out when another with no more slots is cheaper in every bin, even where a change to it costs
-    more: in any path it can take that one's place.  The first candidate, which runs, always stays.
-
-    Args:
-        own: (T, K) cost of a bin, slots at their own price included.
-        switch: (T, K) cost of a change.
-        slots: (K,) of the candidates.
+    more: in any path it can take that one's place.  The first candidate, which runs, always stays. Costs of a bin,
+    slots at their own price included, and of a change are (T, K).
 
     >>> own = np.array([[1.0, 2.0, 4.0], [3.0, 2.0, 4.0]])
     >>> drop_dominated(own, np.zeros((2, 3)), np.array([4, 5, 6])).tolist()
@@ -56,14 +52,10 @@ _MIN_DIFFERENCE: Final = 1e-5  # tables may be kept with single precision: a dif
 
 
 def find_shortest_paths(bin_cost: Floats, switch: Floats, start: Ints) -> ShortestPaths:
-    """Solve J dynamic programmes at once.
+    """Solve J dynamic programmes at once, each from its candidate before the first bin, (J,).
 
-    Among equals a path that changes later, or not at all, wins.
-
-    Args:
-        bin_cost: (J, T, K) cost of each bin in each candidate, slots included; infinite where there is none.
-        switch: (J, T, K) cost of changing to a candidate at the begin of a bin.
-        start: (J,) candidate before the first bin.
+    Among equals a path that changes later, or not at all, wins. Costs of bins, infinite where there is no such
+    candidate, and of changing to one at the begin of a bin are (J, T, K).
 
     >>> bins = np.array([[[1.0, 3.0], [6.0, 3.0], [6.0, 3.0], [1.0, 3.0]]])
     >>> found = find_shortest_paths(bins, np.full((1, 4, 2), 0.5), np.zeros(1, np.int64))

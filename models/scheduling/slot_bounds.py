@@ -112,14 +112,7 @@ class SlotBounds:
         return [one for one in self.spans if one.begin_s < until_s and one.end_s > begin_s]
 
     def add_within(self, configurations: Ints, operators: Sequence[str], groups: Sequence[str], limits: Ints) -> Ints:
-        """Return configurations with the nearest ones that keep within each window; the first stays the first.
-
-        Args:
-            configurations: (K, O), those that are compared anyhow.
-            operators: (O,) names.
-            groups: (O,) slot-sharing groups.
-            limits: (O,) highest admissible parallelism.
-        """
+        """Return (K, O) configurations with the nearest that keep within each window; the first stays the first."""
         if not self.spans:
             return configurations
         kinds = {(one.least, one.most, tuple(sorted(one.operators.items()))): one for one in self.spans}
@@ -133,13 +126,9 @@ class SlotBounds:
     def share_outside(
         self, configurations: Ints, operators: Sequence[str], groups: Sequence[str], edges_s: Floats
     ) -> Floats | None:
-        """Return (J, K) the share of each step in which a configuration is outside of some window; None without any.
+        """Return (J, K) the share of each step, (J + 1,) edges, in which (K, O) configurations are outside of a window.
 
-        Args:
-            configurations: (K, O).
-            operators: (O,) names.
-            groups: (O,) slot-sharing groups.
-            edges_s: (J + 1,) of the steps, epoch seconds.
+        None without any window.
         """
         if not self.spans:
             return None

@@ -10,15 +10,7 @@ from models.arrays import Ints
 
 
 def widest_of_groups(configurations: Ints, groups: Sequence[str] = ()) -> Ints:
-    """Return, for each operator, the largest parallelism in its slot-sharing group.
-
-    Args:
-        configurations: (..., O) parallelism.
-        groups: (O,) slot-sharing group of each operator; none: all are in one.
-
-    Returns:
-        (..., O).
-    """
+    """Return (..., O) the largest parallelism in each operator's slot-sharing group; without groups all are in one."""
     widest = np.broadcast_to(configurations.max(axis=-1, keepdims=True), configurations.shape).copy()
     for group in set(groups) if len(set(groups)) > 1 else ():
         members = np.array([one == group for one in groups])
@@ -27,14 +19,9 @@ def widest_of_groups(configurations: Ints, groups: Sequence[str] = ()) -> Ints:
 
 
 def count_slots_of_rows(configurations: Ints, groups: Sequence[str] = ()) -> Ints:
-    """Return the slots that each configuration takes: the largest parallelism of each slot-sharing group, summed.
+    """Return (...) the slots that each configuration, (..., O), takes: the largest parallelism of each group, summed.
 
-    Args:
-        configurations: (..., O) parallelism.
-        groups: (O,) slot-sharing group of each operator; none: all are in one.
-
-    Returns:
-        (...).
+    Without groups all operators are in one.
 
     >>> rows = np.array([[2, 6, 3], [4, 4, 4]])
     >>> count_slots_of_rows(rows).tolist()

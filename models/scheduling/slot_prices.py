@@ -138,14 +138,10 @@ class _Search:
 
 
 def allocate(demand_at: Callable[[SlotPrices], SlotDemand], budget: Floats, unit: float) -> Allocation:
-    """Return the cheapest prices found at which the fleet stays within its budget.
+    """Return the cheapest prices found at which the fleet stays within its budget, (T,) slots.
 
-    When there is none, since the jobs cannot give way any more, the last one is returned with ``fits`` False.
-
-    Args:
-        demand_at: the demand at given prices: one pass over the fleet.
-        budget: (T,) slots.
-        unit: a slot's own price per minute, the scale of the steps.
+    When there is none, since the jobs cannot give way any more, the last one is returned with ``fits`` False. The
+    demand at given prices is one pass over the fleet; ``unit``, a slot's own price per minute, is the scale of steps.
     """
     search = _Search(demand_at, budget)
     low, high = np.zeros(len(budget)), np.zeros(len(budget))

@@ -39,18 +39,10 @@ def list_edges(graph: JobGraph) -> tuple[Edge, ...]:
 
 
 def measure_edge_rates(graph: JobGraph, taken_per_s: Floats, sent_per_s: Floats) -> dict[Edge, Floats]:
-    """Return the rate over each edge, NaN where it is not known.
+    """Return the rate over each edge, (...) records/s, NaN if not known, by what operators take and send, (..., O).
 
     What an operator with one input takes; what an operator with one successor sends; what an operator takes less the
     other edges into it where those are known.  Nothing else settles an edge.
-
-    Args:
-        graph: the job.
-        taken_per_s: (..., O) records that each operator takes, a source from outside; in the order of the graph.
-        sent_per_s: (..., O) records that leave each operator.
-
-    Returns:
-        edge -> (...) records/s.
     """
     edges = list_edges(graph)
     inputs, outputs = Counter(down for _, down in edges), Counter(up for up, _ in edges)
@@ -85,16 +77,8 @@ def measure_edge_ratios(
     """Return the records over each edge per record that the operator before it takes, over W windows.
 
     What was sent and not taken fills buffers before the operators that have no idle time: it went over their edges,
-    too.  Before an operator with idle time nothing piles up: there the vertex counts what leaves the job.
-
-    Args:
-        graph: the job.
-        taken_per_s: (W, O) as for :func:`measure_edge_rates`.
-        sent_per_s: (W, O) the same.
-        idle_share: (W, O) of the time of an operator; None where none is known to have any.
-
-    Returns:
-        edge -> ratio; NaN where no window tells it.
+    too.  Before an operator with idle time nothing piles up: there the vertex counts what leaves the job. All are (W,
+    O) in the order of the graph; without an idle share none is known to have any. NaN where no window tells.
     """
     rates = measure_edge_rates(graph, taken_per_s, sent_per_s)
     idle = np.zeros(taken_per_s.shape) if idle_share is None else idle_share
@@ -140,12 +124,6 @@ def learn_edge_ratios(
 
     One record for one is assumed behind an operator that never took any, until it is measured.  An edge that is not
     settled is NaN; it is left out where it is its operator's only one, since the operator's selectivity says the same.
-
-    Args:
-        graph: the job.
-        taken_per_s: (W, O) as for :func:`measure_edge_rates`.
-        sent_per_s: (W, O) the same.
-        idle_share: (W, O) as for :func:`measure_edge_ratios`.
     """
     outputs = Counter(up for up, _ in list_edges(graph))
     result = {}
@@ -162,10 +140,7 @@ def complete_ratios(
 ) -> dict[Edge, float]:
     """Return the ratio of each edge of a graph, NaN where it is not known.
 
-    Args:
-        graph: the job.
-        known: edge -> ratio; where an edge is missing, its operator's selectivity stands for its only edge.
-        selectivity: operator -> records out per record in; 1 for a source that is not named.
+    Where an edge is missing, its operator's selectivity stands for its only edge; 1 for a source that has none.
 
     Raises:
         GraphError: nothing is known of an operator that feeds others.

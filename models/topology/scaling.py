@@ -18,15 +18,8 @@ def required_rates(
     """Return the input rate of each operator that keeps up with its sources, Eq. 8 of DS2.
 
     Deviation: DS2 lets an operator's whole output go to every successor; here each edge has a ratio of its own, since
-    side outputs and several outputs of a chain divide it.
-
-    Args:
-        graph: the job.
-        edge_ratios: edge -> records over it per record that the operator before it takes; NaN where it is not known.
-        source_rates: source -> (T,) records/s that it takes in.
-
-    Returns:
-        operator -> (T,) records/s in; NaN behind an edge of unknown ratio over which anything may go.
+    side outputs and several outputs of a chain divide it. Sources take in (T,) records/s, as many as are returned; NaN
+    behind an edge of unknown ratio over which anything may go.
 
     Raises:
         GraphError: a source without a rate, or an edge without a ratio.
@@ -55,16 +48,9 @@ def _pass_on(rate_per_s: Floats, ratio: float) -> Floats:
 def source_capacity(
     graph: JobGraph, edge_ratios: Mapping[Edge, float], mix: Mapping[str, float], capacity_per_s: Mapping[str, float]
 ) -> float:
-    """Return the total source rate that a configuration sustains when the sources keep their mix.
+    """Return the total source rate, records/s, that a configuration sustains in a mix of the sources; or infinity.
 
-    Args:
-        graph: the job.
-        edge_ratios: as for :func:`required_rates`; an operator of unknown demand does not limit.
-        mix: source -> its share of all records, summing to 1.
-        capacity_per_s: operator -> its capacity at its parallelism; operators without one do not limit.
-
-    Returns:
-        records/s of all sources together; infinite when no operator limits.
+    Shares of the mix sum to 1; operators of unknown demand, or without a capacity, do not limit.
     """
     per_record = required_rates(graph, edge_ratios, mix)
     limits = [

@@ -33,11 +33,7 @@ def assemble_bundle(
 ) -> FleetBundle:
     """Put a fleet's fits together; intervals of capacities are not calibrated yet.
 
-    Args:
-        model_version: of this training.
-        jobs: what was learnt of each, in the order of their names.
-        fits: of the operators of each.
-        recovery: (J, fields of RecoveryModel) of recovery_fits.fit_recoveries.
+    Jobs are in the order of their names; recovery is (J, fields of RecoveryModel).
     """
     index = tuple((*one.job, one.operators) for one in jobs)
     operators = [_operator(one, name, own) for one, own in zip(jobs, fits, strict=True) for name in one.operators]

@@ -156,11 +156,7 @@ def judge(criteria: Sequence[Criterion], *, has_champion: bool, champion_knows: 
 
     It may replace the champion when no deciding criterion finds it worse.  With nothing to compare the champion stays
     (``kept``), unless it knows none of the jobs that run: then it is of no use, and the challenger is a first model.
-
-    Args:
-        criteria: comparisons with the champion, or with the linear model where none knows the jobs that run.
-        has_champion: whether there is a champion.
-        champion_knows: jobs that run which it knows.
+    ``champion_knows`` is how many of these it knows.
     """
     decisive = [one for one in criteria if one.decides and one.is_comparable]
     compared, retained = sum(one.count for one in decisive), tuple(criteria)

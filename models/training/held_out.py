@@ -27,13 +27,7 @@ _P1, _P2, _P3, _P4, _P5 = _PRIMES
 
 
 def find_held(job: tuple[str, str], start_s: Ints, share: float) -> Bools:
-    """Return (W,) which windows of a job are held out.
-
-    Args:
-        job: cluster and name.
-        start_s: (W,) epoch seconds at which they begin.
-        share: of the windows, 0..1.
-    """
+    """Return (W,) which windows of a job, that begin at (W,) epoch seconds, are held out: a share of them, 0..1."""
     return np.asarray(hash_numbers(start_s, _chain(job)) % BUCKETS < int(share * BUCKETS))
 
 

@@ -58,13 +58,9 @@ class JobEstimates:
 def learn_facts(
     history: TrainingHistory, options: Training, as_of_s: float, *, usable: Bools | None = None
 ) -> JobEstimates:
-    """Return what is learnt of a job as of an epoch second.
+    """Return what is learnt of a job as of an epoch second, from (W,) usable windows; from all without any choice.
 
-    Args:
-        history: of the job.
-        options: the settings.
-        as_of_s: when; ratios of edges are those of the EDGE_DAYS before.
-        usable: (W,) which windows may be learnt from; None for all.
+    Ratios of edges are those of the EDGE_DAYS before.
     """
     windows = history.windows
     usable = np.ones(len(windows.start_s), bool) if usable is None else usable

@@ -84,13 +84,8 @@ def judge_jobs(
     """Judge each job by its own errors.
 
     A job that the champion knows is compared with it and keeps its models where they are better; a new one is compared
-    with the linear model, and is left out where even that is better.  What cannot be compared is taken.
-
-    Args:
-        jobs: of the challenger.
-        known: (J,) whether the champion has models of each.
-        measured: errors on rows of these jobs.
-        tolerance: by which the mean error of a job may be larger.
+    with the linear model, and is left out where even that is better.  What cannot be compared is taken. ``known``,
+    (J,), says of which jobs the champion has models; the mean error of one may be larger by the tolerance.
     """
     compared = [_compare(one, known, len(jobs), tolerance) for one in measured]
     pairs = sum(int((one.count >= LEAST_ROWS).sum()) for one in compared)
@@ -121,13 +116,8 @@ def judge_with_jobs(
 ) -> Gate:
     """Judge a challenger whose worse jobs do not take part.
 
-    Args:
-        criteria: of the fleet, on rows of the jobs that have models of this training.
-        judged: every job.
-        has_champion: whether there is a champion.
-        champion_knows: jobs that run which it knows.
-        worse_max: with a larger share of worse jobs among those that could be compared with a champion, the whole
-            challenger is refused.
+    Criteria are of the fleet, on rows of the jobs that have models of this training. With a larger share than
+    ``worse_max`` of worse jobs, among those that could be compared with a champion, the whole challenger is refused.
     """
     of_champion = [one for one in judged if one.choice is not ModelChoice.LEFT_OUT and one.source is None]
     worse, compared = sum(one.is_worse for one in of_champion), sum(bool(one.compared) for one in of_champion)
@@ -194,9 +184,7 @@ def _compare(one: JobErrors, known: Bools, jobs: int, tolerance: float) -> _JobM
 def apply_orders(judged: Sequence[JobVerdict], orders: Mapping[JobKey, tuple[int | None, str]]) -> list[JobVerdict]:
     """Return the judgements with what persons have ordered in the place of what errors say.
 
-    Args:
-        judged: of :func:`judge_jobs`.
-        orders: job -> number of the version whose models it shall have (None: none of them may be used), and why.
+    An order has the number of the version whose models a job shall have (None: none of them may be used), and why.
     """
     result = list[JobVerdict]()
     for one in judged:

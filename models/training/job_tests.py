@@ -62,13 +62,8 @@ class JobTests:
 def find_since(first_s: float, as_of_s: float, champion_s: float | None, options: Training) -> float | None:
     """Return the moment from which on windows are predicted, epoch seconds; None when too little time would be left.
 
-    It is never before the training of the champion, which shall not have seen those hours either.
-
-    Args:
-        first_s: of the history.
-        as_of_s: its end.
-        champion_s: as of when the champion was trained; None without one, or when that is not known.
-        options: the settings.
+    It is never before the training of the champion, which shall not have seen those hours either. ``champion_s`` is
+    None without a champion, or when that is not known.
     """
     since_s = as_of_s - min(options.gate_forward_h * 3600.0, HISTORY_SHARE * (as_of_s - first_s))
     since_s = max(since_s, since_s if champion_s is None else champion_s)
@@ -125,12 +120,7 @@ def _measured(rows: BusyWindows) -> MeasuredCapacities:
 def measure_sustained(windows: TrainingWindows, from_s: Floats, until_s: Floats) -> Floats:
     """Return what all sources emitted over the share that the busiest operator was busy, (n,) records/s.
 
-    It is the mean of the windows that began in each span, NaN without one.
-
-    Args:
-        windows: of the job.
-        from_s: (n,) begin of each span, epoch seconds.
-        until_s: (n,) its end, which is none of it.
+    It is the mean of the windows that began in each span, (n,) epoch seconds without the last, NaN without one.
     """
     is_busy = windows.is_measured & np.isfinite(windows.busy_share)
     busiest = np.where(is_busy, windows.busy_share, -np.inf).max(axis=1, initial=-np.inf)

@@ -125,13 +125,9 @@ def read_review(
     pinned: int | None = None,
     is_usable: Callable[[int], bool] = lambda _: True,
 ) -> ReviewOrders:
-    """Return what a training has to keep to.
+    """Return what a training has to keep to, by every registered version, the champion of the plans and a pinned one.
 
-    Args:
-        versions: every registered one.
-        champion: number of the version that plans use; None: none that can be used.
-        pinned: number that the alias ``pinned`` names.
-        is_usable: whether a version's models can be read: to go on without those that cannot is no person's act.
+    To go on without versions that cannot be used, whose models cannot be read, is no person's act.
     """
     ordered = sorted(versions, key=lambda one: one.number)
     ours = {one.number: one for one in ordered if one.is_ours}
@@ -201,12 +197,7 @@ def _find_hold(
 
 
 def drop_impossible(review: ReviewOrders, jobs_of: Mapping[int, Collection[JobKey]]) -> ReviewOrders:
-    """Return the review without pins of jobs to versions that have no models of them.
-
-    Args:
-        review: of :func:`read_review`.
-        jobs_of: number -> jobs of which that version has models.
-    """
+    """Return the review without pins of jobs to versions that have no models of them."""
     orders, problems = dict[JobKey, tuple[int | None, str]](), list(review.problems)
     for job, (number, why) in review.orders.items():
         if number is None or job in jobs_of[number]:
@@ -222,11 +213,7 @@ def rank_usable(versions: Sequence[ReviewedVersion], champion: int | None, pinne
     """Return the numbers of the versions that plans may use, the wanted one first; empty where nobody named one.
 
     The others stand in where the first cannot be used: what an alias names may be no model of this project.
-
-    Args:
-        versions: every registered one.
-        champion: number that the alias ``champion`` names, whatever that is.
-        pinned: number that the alias ``pinned`` names.
+    ``champion`` is what the alias names, whatever that is.
     """
     review, ours = read_review(versions, champion, pinned), {one.number: one for one in versions if one.is_ours}
     if champion is None and review.pinned is None:
@@ -250,13 +237,7 @@ def decide_promotion(
 ) -> tuple[bool, str]:
     """Return whether a version becomes champion by itself, and why it does not, one clause.
 
-    Args:
-        verdict: of the gate.
-        number: of the version.
-        review: of :func:`read_review`.
-        champion: number of the champion that can be used; None without one.
-        is_unmoved: whether the champion is the one that the version was compared with.
-        promotion: of the settings.
+    The champion is one that can be used; ``is_unmoved`` says whether it is the one that the version was compared with.
     """
     if promotion != "gate":
         return False, 'training.promotion = "manual"'

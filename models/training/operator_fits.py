@@ -115,11 +115,9 @@ def split_points(parallelism: Ints, capacity_per_s: Floats) -> tuple[Ints, Ints,
 
 
 def fit_operators(batch: Sequence[OperatorPoints], *, leaves_out: bool = True) -> list[OperatorFit]:
-    """Fit all operators of a batch at once.
+    """Fit all operators of a batch, at least one point of each, at once.
 
-    Args:
-        batch: at least one point of each.
-        leaves_out: whether curves are also tried on points that were hidden from them.
+    ``leaves_out`` says whether curves are also tried on points that were hidden from them.
     """
     if not batch:
         return []

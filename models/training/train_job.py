@@ -33,14 +33,7 @@ class LearnedJob:
 
 
 def learn_job(history: TrainingHistory, options: Training, as_of_s: float, since_s: float | None) -> LearnedJob:
-    """Return what a job's windows tell.
-
-    Args:
-        history: of the job, up to ``as_of_s``, epoch seconds.
-        options: the settings.
-        as_of_s: when.
-        since_s: what a trial predicts begins then: see job_tests.find_since; None for no trial.
-    """
+    """Return what a job's windows up to ``as_of_s`` tell; what a trial predicts begins at ``since_s``, epoch s."""
     before = None
     if since_s is not None:
         before = learn_facts(history, options, since_s, usable=history.windows.end_s <= since_s)
@@ -52,11 +45,7 @@ def assemble_fleet(
 ) -> tuple[FleetBundle, RecoveryFits]:
     """Return the bundle of jobs that learn from each other, without its intervals, and what was expected of events.
 
-    Args:
-        model_version: of this training.
-        jobs: what was learnt of each, in the order of their names.
-        fits: of the operators of each.
-        events: of all of them.
+    Jobs are in the order of their names.
     """
     fitted = fit_recoveries(events, number_clusters(one.job for one in jobs))
     return assemble_bundle(model_version, jobs, fits, fitted.recovery), fitted
@@ -67,11 +56,8 @@ def with_intervals(
 ) -> FleetBundle:
     """Return a bundle whose intervals would have held what came.
 
-    Args:
-        bundle: of :func:`assemble_fleet`.
-        fits: the same.
-        residuals: of what was ahead of the trial, of all jobs.
-        recovery_errors: (n,) standardised errors of recovery times, in order of time; empty where none is measured.
+    Residuals are of what was ahead of the trial, of all jobs; standardised errors of recovery times, (n,), in order of
+    time.
     """
     recovery = set_factors(bundle.arrays["recovery"], recovery_errors)
     arrays = {**bundle.arrays, "recovery": recovery, "interval_scale": scale_intervals(residuals, list_fits(fits))}
