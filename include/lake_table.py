@@ -99,7 +99,7 @@ class LakeTable:
         """
         result = 0
         for _, day, first, last, size in self._list_hours():
-            wanted = sum(start <= _start_of(day, hour) < end for hour in range(first, last + 1))
+            wanted = sum(start <= datetime.combine(day, time(hour), UTC) < end for hour in range(first, last + 1))
             result += -(-size * wanted // (last - first + 1))
         return result
 
@@ -285,10 +285,6 @@ class LakeTable:
             data = [root / action["add"]["path"] for action in actions if "add" in action]
             for path in (*data, *{path.parent for path in data}, commit, commit.parent):
                 _sync_path(path)
-
-
-def _start_of(day: date, hour: int) -> datetime:
-    return datetime.combine(day, time(hour), UTC)
 
 
 def _again() -> Retrying:

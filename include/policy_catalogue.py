@@ -156,8 +156,3 @@ def import_object(path: str) -> Any:
     """Import what a path ``module:attribute`` names."""
     module, _, attribute = path.partition(":")
     return getattr(importlib.import_module(module), attribute)
-
-
-def decides_at_evaluations(name: str) -> bool:
-    """Whether a policy reacts: it decides at every evaluation, from what is measured alone."""
-    return entry_of(name).decides is Decides.REACTS

@@ -37,18 +37,13 @@ def read_parameters(name: str, given: Mapping[str, object]) -> Any:
         if given:
             raise NoParametersError(f"policy {name} has no parameters; remove them")
         return None
-    if fixed := sorted(name for name in given if name in _list_fixed_fields(kind)):
+    if fixed := sorted(one.name for one in fields(kind) if one.name in given and not one.metadata.get("setting", True)):
         raise NoParametersError(f"{fixed[0]} of policy {name} is no setting; remove it")
     # Inside a tuple: pydantic refuses settings for a dataclass itself, and hands them on to one within a type.
     (made,) = _adapter(kind).validate_python([{**entry_of(name).preset, **given}])
     if hasattr(made, "check"):
         made.check()
     return made
-
-
-def _list_fixed_fields(kind: type[Any]) -> set[str]:
-    """Return the fields that the policy sets itself."""
-    return {one.name for one in fields(kind) if not one.metadata.get("setting", True)}
 
 
 @cache

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from include.flink.raw_format import RawRecord, hour_directory
 from include.place import place
-from include.policy_catalogue import decides_at_evaluations
+from include.policy_catalogue import Decides, entry_of
 from include.raw_files import is_raw_name
 from include.raw_lines import DamagedFileError, read_text_lines
 from include.settings import Cluster, Settings
@@ -29,7 +29,7 @@ def span_s(settings: Settings, cluster: str) -> int:
     A policy that reacts is shown the windows of ``planner.observed_h`` hours, wherever one is in use.
     """
     window_s, options = settings.cluster(cluster).window_s, settings.planner
-    reacts = any(decides_at_evaluations(name) for name in options.policies_in_use)
+    reacts = any(entry_of(name).decides is Decides.REACTS for name in options.policies_in_use)
     shown_s = round(HOUR_S * options.observed_h) if reacts else 0
     return max(settings.apply.watch_span_s, (WINDOWS + 1) * window_s, shown_s) + window_s
 

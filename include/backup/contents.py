@@ -33,8 +33,3 @@ RECORDS: tuple[Table, ...] = (
 PERSONS = (holds.FOLDER, pins.FOLDER, lifted_blocks.FOLDER, approvals.FOLDER)
 """Folders of small objects. Of the answers to steps only a no is put back: a yes may have allowed its request since.
 Orders to undo are in none: one may have been carried out."""
-
-
-def choose_tables(*, with_ingested: bool) -> tuple[Table, ...]:
-    """Return the tables of a backup."""
-    return (*RECORDS, *MADE_AGAIN) if with_ingested else RECORDS

@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
 from include.backup.backup_folder import BackupFolder
-from include.backup.contents import PERSONS, choose_tables
+from include.backup.contents import MADE_AGAIN, PERSONS, RECORDS
 from include.backup.manifest import BackedFile, BackupError, Manifest
 from include.backup.registry_copy import copy_registry
 from include.backup.table_copy import copy_table
@@ -38,7 +38,7 @@ def take_backup(settings: Settings, backup: BackupFolder, now: datetime, *, with
     if not place(lake).is_dir():
         raise BackupError(f"there is no lake at {lake}")
     earlier = _read_earlier(backup, lake)
-    versions = _choose_versions(lake, choose_tables(with_ingested=with_ingested))
+    versions = _choose_versions(lake, (*RECORDS, *MADE_AGAIN) if with_ingested else RECORDS)
     leases = read_lease_numbers(lake)
     objects: dict[str, BackedFile] = {}
     for folder in PERSONS:

@@ -103,7 +103,8 @@ class ApprovalStore:
             StoreUnreadableError: it was not written.
         """
         text = json.dumps(asdict(approval), ensure_ascii=False, allow_nan=False)
-        self._folder.write(_name(approval), text.encode())
+        about = [approval.cluster, approval.job, approval.step_id, approval.by, approval.is_approved]
+        self._folder.write(object_name(json.dumps(about)), text.encode())
 
     def read(self, now_s: float) -> list[Approval]:
         """Return the answers that count; where one cannot be read, no yes does: it may have been a no."""
@@ -134,11 +135,6 @@ class ApprovalStore:
     def delete_expired(self, now_s: float) -> None:
         """Delete the answers that no longer count; raises :class:`StoreUnreadableError`."""
         self._folder.delete_where(lambda content: (one := _decode(content)) is not None and one.is_over(now_s))
-
-
-def _name(approval: Approval) -> str:
-    about = [approval.cluster, approval.job, approval.step_id, approval.by, approval.is_approved]
-    return object_name(json.dumps(about))
 
 
 @lru_cache(maxsize=MOST_OBJECTS)  # the same objects are looked at before each request

@@ -33,7 +33,7 @@ def find_source(key: str, jobs: Mapping[str, Collection[str]]) -> SourceName | N
 
 def name_nearest(key: str, jobs: Mapping[str, Collection[str]]) -> str:
     """Return what to write in the place of a key that means no known source."""
-    known = sorted(f"{job}/{one}" for job, operators in jobs.items() for one in operators if not is_vertex_id(one))
+    known = sorted(f"{job}/{one}" for job, operators in jobs.items() for one in operators if not is_hex_id(one))
     folded = {one.lower(): one for one in known}
     near = [folded[one] for one in get_close_matches(key.lower(), folded, n=1, cutoff=0.5)]
     of_job = next((one.job for one in _readings(key) if one.job in jobs), None)
@@ -41,11 +41,6 @@ def name_nearest(key: str, jobs: Mapping[str, Collection[str]]) -> str:
     shown = near or same_job[:3] or known[:3] or sorted(jobs)[:3]
     quoted = [f'"{one}"' for one in shown]
     return f"write {' or '.join(quoted)}" if quoted else "no job is known yet"
-
-
-def is_vertex_id(text: str) -> bool:
-    """Whether a text is one of Flink's ids of vertices."""
-    return is_hex_id(text)
 
 
 def group_operators(rows: Iterable[tuple[str, str, str]]) -> dict[str, set[str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from include.orchestration.assets import outlets
+from include.orchestration.assets import application_outlets
 from include.stages import StageRequest
 
 _COUNTS = (
@@ -34,5 +34,5 @@ def add_facts(
     for request in requests:
         summary = summaries.get(str(request.stage))
         if summary is not None:
-            for asset in outlets(request.stage):
+            for asset in application_outlets([request.stage]):
                 events[asset].extra = form_facts(request, summary)

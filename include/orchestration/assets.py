@@ -38,11 +38,6 @@ def application_outlets(names: Sequence[str]) -> list[Asset]:
     return list({one: _asset(one) for name in names for one in stage_of(name).writes}.values())
 
 
-def outlets(name: str) -> list[Asset]:
-    """Return what a stage writes."""
-    return application_outlets([name])
-
-
 def list_assets() -> list[Asset]:
     """Return all of them."""
     written = [_asset(one) for entry in stages().values() for one in entry.writes]

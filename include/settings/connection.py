@@ -7,6 +7,7 @@ connection that does.
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Annotated
 from urllib.parse import urlsplit
 
@@ -50,9 +51,9 @@ def check_http_url(text: str, *, write: str = _WRITE_URL, instead: str = _WRITE_
     return text
 
 
-def _proxy(text: str) -> str:
-    instead = 'write proxy_basic = "file:..." beside it'
-    return check_http_url(text, write="write http://proxy:3128, say", instead=instead)
+_proxy = partial(
+    check_http_url, write="write http://proxy:3128, say", instead='write proxy_basic = "file:..." beside it'
+)
 
 
 def _secret(text: str) -> str:

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
-from include.settings.section import Section, Text
+from include.settings.section import Section, Text, must_fit
 
-_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
-
-
-def _name(text: str) -> str:
-    if not _NAME.fullmatch(text):
-        raise ValueError('is no name of a Kubernetes resource; write "orders" or "flink-prod", say')
-    return text
-
-
-ResourceName = Annotated[Text, AfterValidator(_name)]
+_NO_NAME = 'is no name of a Kubernetes resource; write "orders" or "flink-prod", say'
+ResourceName = Annotated[Text, must_fit(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?", _NO_NAME)]
 
 
 class Kubernetes(Section):

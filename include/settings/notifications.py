@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
@@ -9,9 +10,7 @@ from pydantic import AfterValidator, Field
 from include.settings.connection import check_http_url
 from include.settings.section import Section, Text
 
-
-def _check_page(text: str) -> str:
-    return check_http_url(text, write="write https://airflow.example.org/tidewise, say")
+_check_page = partial(check_http_url, write="write https://airflow.example.org/tidewise, say")
 
 
 class Notifications(Section):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
@@ -41,6 +42,17 @@ class Section(BaseModel):
 def constant(value: Any, because: str) -> Any:
     """Return a field that has one value, whatever settings say; measurements and tests hand another to its class."""
     return Field(value, frozen=True, description=because)
+
+
+def must_fit(pattern: str, refusal: str) -> AfterValidator:
+    """Return the rule that all of a text fits a pattern; ``refusal`` says what else it is, and what to write."""
+
+    def check(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise ValueError(refusal)
+        return text
+
+    return AfterValidator(check)
 
 
 def _usable(text: str) -> str:

@@ -3,42 +3,23 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, model_validator
 
 from include.settings.connection import Connection, SecretReference, check_http_url
-from include.settings.section import Section, Text
+from include.settings.section import Section, Text, must_fit
 from include.utc import HOUR_S
 
-_METRIC_NAME = re.compile(r"[A-Za-z_:][A-Za-z0-9_:]*")
-_MATCHER = re.compile(r'[A-Za-z_][A-Za-z0-9_]*(=|!=|=~|!~)"(?:[^"\\\n]|\\.)*"')
-_LABELS_TAKEN = ("__name__",)
-
-
-def _server_url(text: str) -> str:
-    return check_http_url(text, write="write http://prometheus:9090, say")
-
-
-def _path(text: str) -> str:
-    if text and not re.fullmatch(r"(/[A-Za-z0-9._~:@-]+)+", text):
-        raise ValueError('is no path; write "/prometheus" or "/select/0/prometheus", say')
-    return text
-
-
-def _name(text: str) -> str:
-    if not _METRIC_NAME.fullmatch(text):
-        raise ValueError('is no name of a metric or label; write letters, digits, "_" and ":", no digit first')
-    return text
-
-
-def _matcher(text: str) -> str:
-    if not _MATCHER.fullmatch(text) or re.split("[=!]", text, maxsplit=1)[0] in _LABELS_TAKEN:
-        raise ValueError("is no label matcher; write 'namespace=\"prod\"' or 'cluster=~\"a|b\"', say")
-    return text
-
-
-MetricName = Annotated[Text, AfterValidator(_name)]
+_MATCHER = r'(?!__name__[=!])[A-Za-z_][A-Za-z0-9_]*(=|!=|=~|!~)"(?:[^"\\\n]|\\.)*"'
+_NO_PATH = 'is no path; write "/prometheus" or "/select/0/prometheus", say'
+_NO_METRIC = 'is no name of a metric or label; write letters, digits, "_" and ":", no digit first'
+_NO_MATCHER = "is no label matcher; write 'namespace=\"prod\"' or 'cluster=~\"a|b\"', say"
+_NO_TOPIC = "is no name of a topic; write letters, digits, dots, dashes and underscores"
+_NO_SOURCE = 'must be "job/operator"; write "orders/Source: orders", say'
+_server_url = partial(check_http_url, write="write http://prometheus:9090, say")
+MetricName = Annotated[Text, must_fit(r"[A-Za-z_:][A-Za-z0-9_:]*", _NO_METRIC)]
 
 
 class MetricNames(Section):
@@ -58,11 +39,11 @@ class Prometheus(Section):
     """A server with Prometheus' HTTP API that scrapes the cluster: Prometheus, VictoriaMetrics, Mimir, Thanos."""
 
     url: Annotated[Text, AfterValidator(_server_url)] | None = Field(None, description="address of the server")
-    prefix: Annotated[str, AfterValidator(_path)] = Field(
+    prefix: Annotated[str, must_fit(r"(/[A-Za-z0-9._~:@-]+)*", _NO_PATH)] = Field(
         "", description='path before `/api/v1`: `"/prometheus"` for Mimir, `"/select/0/prometheus"` for VictoriaMetrics'
     )
     tenant: Text | None = Field(None, description="value of the header `X-Scope-OrgID` (Mimir, Loki's and Cortex' kin)")
-    matchers: tuple[Annotated[Text, AfterValidator(_matcher)], ...] = Field(
+    matchers: tuple[Annotated[Text, must_fit(_MATCHER, _NO_MATCHER)], ...] = Field(
         (), description="further label matchers that select this cluster, such as `'namespace=\"prod\"'`"
     )
     live: bool | None = Field(None, description="polled in the place of REST; unset: without a rest_url")
@@ -102,27 +83,15 @@ def _bootstrap(text: str) -> str:
     return text
 
 
-def _topic(text: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9._-]{1,249}", text):
-        raise ValueError("is no name of a topic; write letters, digits, dots, dashes and underscores")
-    return text
-
-
-def _source(text: str) -> str:
-    if not re.fullmatch(r".*\S.*/.*\S.*", text):  # which slash it is only the names of the known jobs tell
-        raise ValueError('must be "job/operator"; write "orders/Source: orders", say')
-    return text
-
-
-Topic = Annotated[str, AfterValidator(_topic)]
-SourceKey = Annotated[str, AfterValidator(_source)]
+Topic = Annotated[str, must_fit(r"[A-Za-z0-9._-]{1,249}", _NO_TOPIC)]
+SourceKey = Annotated[str, must_fit(r".*\S.*/.*\S.*", _NO_SOURCE)]  # which slash it is the jobs' names tell
 
 
 class Kafka(Section):
     """Brokers of topics that the jobs of a cluster read: end offsets tell what arrives, also while a job is down."""
 
     bootstrap_servers: Annotated[Text, AfterValidator(_bootstrap)] = Field(description="host:port, comma-separated")
-    topics: dict[Annotated[str, AfterValidator(_source)], tuple[Topic, ...]] = Field(
+    topics: dict[SourceKey, tuple[Topic, ...]] = Field(
         default_factory=dict, description='`"job/operator"` of a source, operator or vertex id -> topics that it reads'
     )
     writes: dict[Text, tuple[Topic, ...]] = Field(

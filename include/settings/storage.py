@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field
 
 from include.settings.connection import SecretReference, check_http_url
 from include.settings.secret_values import check_uri, is_secret
-from include.settings.section import Section, Text
+from include.settings.section import Section, Text, must_fit
 
 _MASTERS = (
     r"local(\[(\*|[1-9]\d{0,3})(,[1-9]\d{0,3})?\])?",
@@ -95,10 +95,9 @@ def _tracking_uri(text: str) -> str:
     return check_uri(text, _WRITE_MLFLOW)
 
 
-def _registered_name(text: str) -> str:
-    if re.search(r"[/:]", text):
-        raise ValueError("MLflow allows neither / nor : in the name of a model; write tidewise-fleet, say")
-    return text
+_registered_name = must_fit(
+    r"[^/:]*", "MLflow allows neither / nor : in the name of a model; write tidewise-fleet, say"
+)
 
 
 def _scheme(text: str) -> str:
@@ -215,6 +214,6 @@ class Mlflow(Section):
         "out/mlartifacts", description="folder of logged files, or s3://bucket/folder"
     )
     experiment: Text = Field("tidewise", description="experiment of the trainings")
-    registered_model: Annotated[Text, AfterValidator(_registered_name)] = Field(
+    registered_model: Annotated[Text, _registered_name] = Field(
         "tidewise-fleet", description="name of the registered model"
     )

@@ -12,7 +12,6 @@ from include.settings import Settings, s3_keys
 from include.spark.jars import LOCAL_FILES_CLASS, LOG_STORE_CLASS, SparkJars
 from include.tables.schema import AGGREGATE_NUMBERS
 
-_DICTIONARY = "spark.hadoop.parquet.enable.dictionary"
 JAVA_OPTIONS, JARS = "spark.driver.extraJavaOptions", "spark.jars"
 _JOINED = {JARS: ",", JAVA_OPTIONS: " ", "spark.driver.extraClassPath": ":", "spark.executor.extraClassPath": ":"}
 """What both sides may say: name -> what stands between."""

@@ -41,13 +41,8 @@ SLOW: Final = 0.5
 _USUAL_S: Final = 86_400  # a job that is slow for half of it has become slow
 
 
-def least_busy_share(busiest: Floats) -> Floats:
-    """Return the busy share from which on windows tell the capacity, (...) as the highest one, 0..1."""
-    return np.asarray(np.minimum(BUSY_ENOUGH, OF_BUSIEST * busiest), float)
-
-
 def least_share_beside(busiest: float) -> float:
-    """Return :func:`least_busy_share` of one number: a plan asks hundreds of times a job, for which arrays are slow."""
+    """Return the busy share, 0..1, from which on windows tell the capacity beside the busiest one."""
     return min(BUSY_ENOUGH, OF_BUSIEST * busiest)
 
 
@@ -75,7 +70,7 @@ def find_telling(
     """
     busiest = find_busiest(point, time_s, busy, capacity_per_s)
     limited = np.zeros(len(busiest), bool) if has_limit is None else has_limit
-    least = np.where(limited, OF_BUSIEST * busiest, least_busy_share(busiest))
+    least = np.where(limited, OF_BUSIEST * busiest, np.minimum(BUSY_ENOUGH, OF_BUSIEST * busiest))
     is_quiet = (busiest < TRUSTED) & ~limited
     tells = np.where(is_quiet[point], _find_middle(point, time_s, capacity_per_s), busy >= least[point])
     most = np.zeros(len(busiest))

@@ -46,11 +46,6 @@ class KernelFit:
         return np.asarray((self.ratio > 0) & ((self.ratio >= RATIOS[-1]) | (self.ratio <= RATIOS[0])))
 
 
-def length_scale_bound(largest: Floats) -> Floats:
-    """Return the upper bound of the length scale, (B,): half the largest parallelism observed in the job."""
-    return np.maximum(largest / 2.0, MIN_LENGTH_SCALE)
-
-
 def fit_kernel(samples: CapacitySamples, largest: Floats, start: Floats | None = None) -> KernelFit:
     """Fit every operator of a batch by restricted marginal likelihood.
 
@@ -60,7 +55,7 @@ def fit_kernel(samples: CapacitySamples, largest: Floats, start: Floats | None =
         start: (B,) length scales of an earlier fit, NaN where there is none: the search stays near them, and begins
             again for an operator whose optimum has left that neighbourhood.
     """
-    upper = length_scale_bound(largest)
+    upper = np.maximum(largest / 2.0, MIN_LENGTH_SCALE)
     alone = samples.points < 2
     warm = np.zeros(len(samples), bool) if start is None else np.isfinite(start) & ~alone
     parts: list[tuple[npt.NDArray[np.int64], KernelFit]] = []

@@ -24,7 +24,7 @@ def fit_rise(wanted: Intention, case: Case) -> Intention:
     now = {**(observed.requested or {}), **observed.running}
     grown = grow_within(now, wanted.parallelism, observed, observed.slots + int(room))
     part = keep_as_asked(grown, observed, case.limits)
-    if not sustains_more(part, now, wanted.parallelism):
+    if _least_share(part, wanted.parallelism) <= _least_share(now, wanted.parallelism):
         return wanted
     gained = observed.slots_of(part) - observed.slots
     return replace(wanted, parallelism=part, reason=f"{wanted.reason}; {gained} of the {added} slots are to be had now")
@@ -56,12 +56,8 @@ def _room(case: Case) -> float:
     return room
 
 
-def sustains_more(part: Parallelism, now: Parallelism, wanted: Parallelism) -> bool:
-    """Whether a part of a rise lets more through: the vertex that lacks most, by what is wanted, has more than now."""
-    return _least_share(part, wanted) > _least_share(now, wanted)
-
-
 def _least_share(running: Parallelism, wanted: Parallelism) -> float:
+    """Return how much is let through, as a share of what is wanted: by the vertex that lacks most."""
     return min((running.get(vertex, 1) / count for vertex, count in wanted.items()), default=1.0)
 
 

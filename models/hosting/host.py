@@ -16,7 +16,7 @@ from include.utc import HOUR_S
 from models.policies.evaluation.pending_steps import PendingStep, latest_due
 from models.policies.evaluation.reactive_decision import ReactiveDecision
 from models.policies.job_snapshot import Snapshot
-from models.policies.protocol import Policy, Schedule
+from models.policies.protocol import Policy
 from models.policies.registry import policy
 from models.policies.situations import build_live_situation
 from models.policies.tidewise.falling_behind import falls_behind
@@ -155,7 +155,9 @@ def _react(hosted: HostedPolicy, memory: HostMemory, job: Snapshot | None) -> tu
     situation = build_live_situation(replace(job, observations=within), reads_models=hosted.reads_models)
     recalled = hosted.policy.first_memory() if memory.policy is None else memory.policy
     schedule, after = hosted.policy.decide(situation, recalled)
-    return ReactiveDecision(_first_target(schedule), schedule.decisions[0].reason), replace(memory, policy=after)
+    first = schedule.decisions[0]
+    wanted = dict(zip(schedule.operators, map(int, first.step.parallelism_to), strict=True))
+    return ReactiveDecision(wanted, first.reason), replace(memory, policy=after)
 
 
 class Replanner(Protocol):
@@ -206,10 +208,6 @@ def _replan(
     else:
         decision, after = replanner.evaluate(job, memory.policy)
     return decision, replace(memory, policy=after)
-
-
-def _first_target(schedule: Schedule) -> dict[str, int]:
-    return dict(zip(schedule.operators, map(int, schedule.decisions[0].step.parallelism_to), strict=True))
 
 
 def _follow(plan: Plan | None, now_s: int) -> ReactiveDecision:

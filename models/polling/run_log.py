@@ -54,7 +54,7 @@ class RunLog:
         if reply.told_at_ms is not None:
             self.differences_ms.append(reply.told_at_ms - at_ms)
         if not self.stopped_ms.issuperset(reply.stopped_ms):
-            self.stopped_ms = _newest(self.stopped_ms.union(reply.stopped_ms))
+            self.stopped_ms = set(sorted(self.stopped_ms.union(reply.stopped_ms))[-_RETAINED:])
         if reply.running_ms is not None:
             if self.first_polled_ms is None or self.first_running_ms is None:
                 self.first_polled_ms, self.first_running_ms = at_ms, reply.running_ms
@@ -154,7 +154,3 @@ class RunLog:
     def _open_stops(self) -> list[Stop]:
         stop = find_open_stop(self.state, self.ran_ms)
         return [] if stop is None else [stop]
-
-
-def _newest(times: set[int]) -> set[int]:
-    return set(sorted(times)[-_RETAINED:]) if len(times) > _RETAINED else times

@@ -51,13 +51,6 @@ def fit_windows(utilisation: Floats, latency_ms: Floats) -> LatencyModel:
     return fit_latency(means, medians, count[filled].astype(float))
 
 
-def pool_latency(knots: Floats, latency_at_knots_ms: Floats) -> LatencyModel:
-    """Return the fleet's curve from the knots of all jobs, (all knots,): for a job whose latency was never measured."""
-    if not len(knots):
-        return LatencyModel(np.zeros(0), np.zeros(0))
-    return fit_windows(knots, latency_at_knots_ms)
-
-
 def latency_errors(predicted_ms: Floats, observed_ms: Floats) -> Floats:
     """Return |predicted - measured| / max(measured, NEGLIGIBLE_MS), (...)."""
     return np.asarray(np.abs(predicted_ms - observed_ms) / np.maximum(observed_ms, NEGLIGIBLE_MS), float)

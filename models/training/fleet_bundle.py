@@ -12,7 +12,7 @@ from models.bundle.fleet_bundle import FleetBundle, JobKey, pack_edges
 from models.bundle.job_models import LatencyModel
 from models.capacity.kinds import KINDS
 from models.capacity.prior_learning import learn_prior
-from models.recovery.latency import pool_latency
+from models.recovery.latency import fit_windows
 from models.training.job_facts import JobEstimates
 from models.training.operator_fits import Fits, OperatorFit
 
@@ -103,7 +103,8 @@ def _scalars(fitted: OperatorFit | None) -> tuple[float, ...]:
 
 def _pack_latency(models: Sequence[LatencyModel]) -> dict[str, np.ndarray]:
     """Return the latency curves in the order of the jobs; a job without one has the fleet's."""
-    fleet = pool_latency(_join([one.knots for one in models]), _join([one.latency_at_knots_ms for one in models]))
+    # The fleet's curve, from the knots of all jobs, is for a job whose latency was never measured.
+    fleet = fit_windows(_join([one.knots for one in models]), _join([one.latency_at_knots_ms for one in models]))
     own = [one if len(one.knots) else fleet for one in models]
     return {
         "knot_count": np.array([len(one.knots) for one in own], np.int64),

@@ -29,6 +29,7 @@ from spark_jobs.lake import Lake, empty, frame_of
 from spark_jobs.raw_parsing.sample_columns import SAMPLE, read_samples
 
 _COLUMNS = {**REPLY_KEY, "sample": SAMPLE}
+_DDL = ", ".join(f"{name} {kind}" for name, kind in _COLUMNS.items())
 _VERTEX = ("cluster", "job_id", "vertex_id")
 _ROWS_AT_ONCE = 500_000
 
@@ -40,7 +41,7 @@ def read_samples_before(
 
     Columns are those of :func:`spark_jobs.job_history.samples.read_metrics`; of some jobs all rows are wanted.
     """
-    hour, schema = Interval(start - LOOKBACK, start), _arrow_schema()
+    hour, schema = Interval(start - LOOKBACK, start), arrow_schema(_DDL)
     parts = lake.few(BRONZE_METRICS).read_parts(
         [*REPLY_KEY, "metrics"], hour.start.date(), hour.end.date(), hours_where(hour)
     )
@@ -51,7 +52,9 @@ def read_samples_before(
         if size >= _ROWS_AT_ONCE:
             chosen, size = [select_last(pa.concat_tables(chosen), start, clusters, job_ids)], 0
     rows = select_last(pa.concat_tables(chosen), start, clusters, job_ids)
-    return frame_of(lake.spark, rows, _schema()) if len(rows) else empty(lake.spark, _COLUMNS)
+    if not len(rows):
+        return empty(lake.spark, _COLUMNS)
+    return frame_of(lake.spark, rows, cast("StructType", StructType.fromDDL(_DDL)))
 
 
 def _read_part(part: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -89,11 +92,3 @@ def _reach_us(cluster: pa.ChunkedArray, clusters: Mapping[str, Cluster]) -> Ints
     names = cluster.combine_chunks().dictionary_encode()
     of_name = [clusters.get(name, Cluster()).window_s for name in names.dictionary.to_pylist()]
     return np.asarray(LOOKBACK_WINDOWS * 1_000_000 * np.array([*of_name, 0], np.int64)[np.asarray(names.indices)])
-
-
-def _schema() -> StructType:
-    return cast("StructType", StructType.fromDDL(", ".join(f"{name} {kind}" for name, kind in _COLUMNS.items())))
-
-
-def _arrow_schema() -> pa.Schema:
-    return arrow_schema(", ".join(f"{name} {kind}" for name, kind in _COLUMNS.items()))

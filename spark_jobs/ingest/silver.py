@@ -106,7 +106,8 @@ def read_job_replies(
     hours = raw.hours
     every = earlier.unionByName(events, allowMissingColumns=True).drop("event")
     # What is used several times is kept when it is first worked out.
-    replies = keep(_type_replies(earlier, events))
+    before = job_replies.select_usable(job_replies.read_replies(earlier))
+    replies = keep(before.unionByName(job_replies.read_replies(events)))
     polls = keep(job_replies.select_polls(replies, settings.clusters))
     plans = job_replies.select_plans(replies)
     frames = {
@@ -167,7 +168,7 @@ def write_observations(
     of_late = read_samples_of_late(lake, late, hours.start)
     if of_late is not None:
         earlier = earlier.unionByName(of_late)
-    replies_read = earlier.unionByName(samples.select_read(metrics))
+    replies_read = earlier.unionByName(metrics.select(*samples.REPLY_KEY, "sample"))
     placed = samples.place_samples(replies_read, replies.names)
     measured = keep(measure_windows(placed, jobs, int(hours.start.timestamp())))
     observations = select_hours(measured, hours).select(*OBSERVATIONS.columns)
@@ -233,10 +234,6 @@ def _read_later(lake: Lake, settings: Settings, hours: Interval) -> DataFrame | 
     end = hours.end + timedelta(hours=settings.ingest.late_allowance_h)
     are_any = has_files(lake, BRONZE_JOB_EVENTS, hours.end, end)
     return read_earlier_replies(lake, hours.end, end) if are_any else None
-
-
-def _type_replies(earlier: DataFrame, events: DataFrame) -> DataFrame:
-    return job_replies.select_usable(job_replies.read_replies(earlier)).unionByName(job_replies.read_replies(events))
 
 
 def _name_operators(polls: DataFrame, plans: DataFrame) -> DataFrame:

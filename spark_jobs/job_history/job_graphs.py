@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from include.flink.job_states import RUNNING
@@ -64,12 +64,9 @@ def _last_of_hour(replies: DataFrame, *columns: str) -> DataFrame:
     last = F.max_by(F.struct("observed_at", *columns), "observed_at").alias("last")
     result = dated.groupBy("cluster", "job_id", "date", "hour").agg(last)
     return result.select(
-        "cluster", "job_id", "date", "hour", F.col("last.observed_at").alias("seen"), *_of_last(columns)
+        *("cluster", "job_id", "date", "hour", F.col("last.observed_at").alias("seen")),
+        *(F.col(f"last.{column}") for column in columns),
     )
-
-
-def _of_last(columns: tuple[str, ...]) -> list[Column]:
-    return [F.col(f"last.{column}") for column in columns]
 
 
 def _name_vertices(vertices: DataFrame) -> DataFrame:

@@ -48,11 +48,6 @@ def _read_batches(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Itera
         yield pa.RecordBatch.from_arrays([*map(batch.column, REPLY_KEY), sample], schema=schema)
 
 
-def select_read(metrics: DataFrame) -> DataFrame:
-    """Return rows whose metrics were read with their lines as :func:`read_metrics` does."""
-    return metrics.select(*REPLY_KEY, "sample")
-
-
 def place_samples(replies: DataFrame, names: pa.Table) -> DataFrame:
     """Return replies with metrics as wide rows, all of a job in one partition and after each other.
 

@@ -11,7 +11,7 @@ from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOpe
 from airflow.sdk import Asset, CronDataIntervalTimetable, CronTriggerTimetable
 
 from include import tables
-from include.orchestration.assets import CONTROLLED, application_inlets, application_outlets, outlets
+from include.orchestration.assets import CONTROLLED, application_inlets, application_outlets
 from include.orchestration.pools import CONTROL_POOL, POOLS, SPARK_POOL
 from include.orchestration.stage_operator import StageOperator, report_failure
 from include.orchestration.task_states import remember_failure, remember_success
@@ -219,7 +219,8 @@ def test_the_controller_waits_for_no_spark_stage(dags):
 
 
 def test_every_table_is_written_by_exactly_one_stage():
-    writers = [asset.name for stage in stages() for asset in outlets(stage)] + [asset.name for asset in CONTROLLED]
+    written = [asset for stage in stages() for asset in application_outlets([stage])]
+    writers = [asset.name for asset in (*written, *CONTROLLED)]
     # What policies remember comes from three stages, each with a partition of its own.
     assert {name for name in writers if writers.count(name) > 1} == {tables.POLICY_MEMORY.name}
     assert "stage" in tables.POLICY_MEMORY.partition_by
@@ -231,7 +232,7 @@ def test_a_stage_reads_only_what_an_earlier_one_wrote():
     written = {"raw.payloads", *(asset.name for asset in (*CONTROLLED, *application_outlets(sorted(others))))}
     for stage in (*BUILT_IN, *sorted(others)):
         assert {asset.name for asset in application_inlets([stage])} <= written, stage
-        written |= {asset.name for asset in outlets(stage)}
+        written |= {asset.name for asset in application_outlets([stage])}
 
 
 @pytest.mark.parametrize(

@@ -3,14 +3,12 @@
 import numpy as np
 import pytest
 from capacity_points import add_observation
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.special import ndtr
 
 from benchmarks.capacity.load import find_busy_enough
 from lab.policies.tuning.observed_capacity import capacity_at
 from models.arrays import Floats
-from models.capacity.busy_windows import least_busy_share, least_share_beside, light_load_sd, split_doubt
+from models.capacity.busy_windows import light_load_sd, split_doubt
 from models.capacity.capacity_samples import pack
 from models.capacity.lower_tail import sd_towards
 from models.capacity.operator_curves import OperatorCurves, fit_operator_curves
@@ -189,8 +187,3 @@ def test_a_lightly_used_operator_does_not_hide_how_likely_a_busy_one_is_overload
     near = sd_towards(mean, sd, np.array([999.0]))[0]
     assert 0.99 * 500.0 < near <= 500.0
     assert np.isfinite(sd_towards(np.array([0.0, 10.0]), np.array([1.0, 5.0]), np.array([5.0, 0.0]))).all()
-
-
-@given(st.floats(0.0, 1.0))
-def test_one_number_has_the_bound_of_many(busiest: float) -> None:
-    assert least_share_beside(busiest) == least_busy_share(np.array([busiest]))[0]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from models.recovery.latency import BINS, fit_windows, latency_errors, pool_latency, utilisation_bin
+from models.recovery.latency import BINS, fit_windows, latency_errors, utilisation_bin
 
 
 def windows(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -36,8 +36,8 @@ def test_medians_of_bins_are_exact() -> None:
 
 def test_nothing_seen_stays_unknown_and_the_fleet_helps_out() -> None:
     assert len(fit_windows(np.zeros(0), np.zeros(0)).knots) == 0
-    assert len(pool_latency(np.zeros(0), np.zeros(0)).knots) == 0
-    pooled = pool_latency(np.array([0.2, 0.2, 0.9]), np.array([10.0, 20.0, 90.0]))
+    assert len(fit_windows(np.zeros(0), np.zeros(0)).knots) == 0
+    pooled = fit_windows(np.array([0.2, 0.2, 0.9]), np.array([10.0, 20.0, 90.0]))
     np.testing.assert_allclose(pooled.latency_ms([0.2, 0.9]), [15.0, 90.0])
 
 

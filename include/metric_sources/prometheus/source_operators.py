@@ -7,7 +7,7 @@ their values into labels: ``..._operator_kafkaCluster_pendingRecords{kafkaCluste
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -38,7 +38,7 @@ def add_operators(targets: Mapping[Labels, Target], result: Iterable[Series], se
         if len(several) == 1:
             targets[own].values[name] = several[0]
         elif name.endswith(BACKLOGS):
-            targets[own].values[name] = _add_up(several)
+            targets[own].values[name] = np.asarray(np.sum(several, axis=0))  # NaN where one is missing
 
 
 def _metric_id(labels: Mapping[str, str], keys: Iterable[str], server: Prometheus) -> str | None:
@@ -53,8 +53,3 @@ def _metric_id(labels: Mapping[str, str], keys: Iterable[str], server: Prometheu
     operator = labels.get(_NAME, "").replace(":", "_")
     parts = [operator, *(part for name in further for part in (name, labels[name])), metric]
     return ".".join(part for part in parts if part)
-
-
-def _add_up(several: Sequence[Floats]) -> Floats:
-    """Return the sum of (steps,) values; NaN where one is missing."""
-    return np.asarray(np.sum(np.stack(several), axis=0))

@@ -47,13 +47,6 @@ def edge_windows(snapshot: Snapshot) -> Observations:
     return windows.rows(np.flatnonzero(~is_other[:, sends].any(axis=1)))
 
 
-def source_load_per_s(snapshot: Snapshot, reading: MeanMetrics | None) -> float:
-    """Return records/s of all sources, NaN when it is not known."""
-    if reading is None:
-        return math.nan
-    return sum(reading.required_per_s[name] for name in snapshot.graph.sources)
-
-
 def lag_s(observations: Observations) -> float:
     """Return the age of the oldest record that waits at the end of the last window, s; 0 when it was not measured."""
     if not len(observations):

@@ -19,7 +19,7 @@ from include.domain.graph import JobGraph
 from models.policies.evaluation.pending_steps import PendingStep
 from models.programme.load_outlook import LoadOutlook
 from models.programme.problem import CostsToGo, Sizes
-from models.scheduling.figures import format_clock, format_count, format_rate
+from models.scheduling.figures import format_count, format_rate
 from models.scheduling.step_band import StepBand
 
 CAPACITY_BAND: Final = 0.03
@@ -145,8 +145,3 @@ def _list_outside(due: PlannedStep, measured: StepMeasurement, rescale_price: fl
         yield f"it would cost {cost} more than what the load as measured asks for, its band is {TOLERANCE:g}"
     if measured.keeps_slots and any(due.step.parallelism[name] < count for name, count in due.running.items()):
         yield "the backlog does not fall, or a fall was a loss lately"
-
-
-def describe_due(due: PlannedStep, now_s: int) -> str:
-    """Return how a reason names a step of the plan."""
-    return f"the plan's {format_count(due.slots, 'slot')} at {format_clock(due.step.apply_at_s, now_s)}"

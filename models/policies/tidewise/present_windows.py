@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from models.policies.evaluation.window_memory import MemoryT
 from models.policies.job_snapshot import Snapshot
-from models.policies.tidewise.measurements import edge_windows, latest_windows, source_load_per_s
+from models.policies.tidewise.measurements import edge_windows, latest_windows
 from models.policies.tidewise.unseen import MissingMetrics, find_unseen, leave_out
 from models.policies.tuning.reading import MeanMetrics, read_windows
 
@@ -33,7 +33,8 @@ def read_present(snapshot: Snapshot, memory: MemoryT) -> tuple[JobReading, Memor
     reading = read_windows(snapshot.graph, windows, snapshot.running, of_edges=of_edges)
     if reading is None:
         return JobReading(None, MissingMetrics(), math.nan), memory
-    unseen, load = find_unseen(snapshot, reading, windows, of_edges), source_load_per_s(snapshot, reading)
+    unseen = find_unseen(snapshot, reading, windows, of_edges)
+    load = sum(reading.required_per_s[name] for name in snapshot.graph.sources)
     if load > 0:
         shares = {name: need / load for name, need in reading.required_per_s.items() if math.isfinite(need)}
         memory = replace(memory, shares=shares)

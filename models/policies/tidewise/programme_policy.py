@@ -21,7 +21,7 @@ from models.policies.protocol import Schedule, Situation
 from models.policies.tidewise.full_operators import describe_stuck, find_stuck
 from models.policies.tidewise.measurements import LATEST, count_waiting, is_behind, latest_windows
 from models.policies.tidewise.past_law import learn_past_loads
-from models.policies.tidewise.planned_steps import PlannedStep, StepProgress, describe_due, find_due, find_outside
+from models.policies.tidewise.planned_steps import PlannedStep, StepProgress, find_due, find_outside
 from models.policies.tidewise.present_windows import JobReading, read_present
 from models.policies.tidewise.programme_choice import HARDLY_MORE, JobDecision, choose_job_size
 from models.policies.tidewise.programme_memory import PlannedLoad, ProgrammeMemory, StepCount
@@ -33,6 +33,7 @@ from models.programme.choice import describe_choice
 from models.programme.law_state import LawState
 from models.programme.load_law import expect_now, observe
 from models.programme.load_paths import STEP_S
+from models.scheduling.figures import format_clock, format_count
 from models.scheduling.slot_problem import SlotProblem
 
 LEAST_STEPS: Final = 2
@@ -273,7 +274,8 @@ def _meet_plan(
     if not outside or (wanted is not None and choice.slots_to == due.slots):
         decided = ReactiveDecision(due.step.parallelism, due.step.reason + why, due.step)
         return decided, _count(memory, due, is_carried=True)
-    stays_out = f"{describe_due(due, job.now_s)} stays out: {outside}"
+    planned = f"the plan's {format_count(due.slots, 'slot')} at {format_clock(due.step.apply_at_s, job.now_s)}"
+    stays_out = f"{planned} stays out: {outside}"
     decided = replace(alone, reason=f"{reason}; {stays_out}")
     if wanted is None:
         decided = replace(decided, due=due.step, held_back=stays_out)
