@@ -61,7 +61,7 @@ def serve_health(health: ControllerHealth, host: str, port: int) -> Iterator[int
     try:
         server = Server((host, port), Handler)
     except OSError as error:
-        raise AddressError(f"{host}:{port} cannot be listened on: {error.strerror or error}") from None
+        raise AddressError(f"{host}:{port} cannot be listened on: {error.strerror}") from None
     thread = threading.Thread(target=server.serve_forever, args=(0.1,), name="health", daemon=True)
     thread.start()
     try:

@@ -74,6 +74,9 @@ def test_a_policy_that_reacts_begins_with_what_its_plan_left_and_goes_on_with_it
     assert begun.standing is None
     own = EvaluationState(remembered=remember("reactive", ReactiveMemory()))
     assert max(wanted_of(evaluate_job(view(**eight, left=left), own, REACTIVE, NOW_S)).values()) < 8
+    assert begun.remembered is not None
+    recommended = load(ReactiveMemory, begun.remembered.memory).recommended
+    assert [one.at_s for one in recommended] == [NOW_S - 60, NOW_S]
 
 
 def test_what_a_policy_that_replans_remembers_is_there_the_next_time() -> None:

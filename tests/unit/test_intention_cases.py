@@ -54,6 +54,8 @@ def test_a_load_that_is_not_known_is_outside_of_no_band(observations: Observatio
 def test_a_load_that_is_known_is_held_against_the_band_of_the_forecast() -> None:
     assert intend({"observations": windows(500.0)}, stand(), BAND).objection == ""
     assert intend({"observations": windows(9000.0)}, stand(), BAND).objection == "load_outside_band"
+    ingested = {"seen": seen(graph=None), "graph": GRAPH, "observations": windows(9000.0)}  # no kept reply holds one
+    assert intend(ingested, stand(), BAND).objection == "load_outside_band"
 
 
 @pytest.mark.parametrize("observations", [None, NOTHING])

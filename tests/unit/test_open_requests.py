@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, field, replace
 
@@ -11,12 +12,13 @@ from willing_flink import WillingFlink
 
 from controller.decisions import job_control
 from controller.decisions.job_control import JobControl, JobTask
+from controller.decisions.open_requests import OpenRequests
 from controller.log.control_log import LogEntry
 from include.settings import Settings
 from models.control.case import Case
 from models.control.checks import check_pace
 from models.control.limits import Limits
-from models.control.state import Intention, JobHistory, Mode, ObservedJob, Origin
+from models.control.state import Intention, JobHistory, Mode, ObservedJob, Origin, Request
 from models.policies.memory import dump, load
 
 NOW_S = 1_795_000_000.0
@@ -241,6 +243,33 @@ def test_the_latest_jobs_come_first_and_those_that_are_down_need_not_wait(world)
 def test_a_job_far_behind_needs_no_turn_and_takes_none(world) -> None:
     tick = world[1](replace(AUTO, concurrent_rescales=1), late_s={"b": 601.0, "c": 602.0, "d": 599.0})
     assert tick(a=3, b=3, c=3, d=3) == {"c": "plan", "b": "plan", "d": "plan", "a": "concurrent_rescales"}
+
+
+def test_a_job_s_own_rescale_is_none_of_the_others_and_that_of_a_job_that_did_not_run_stops_nothing() -> None:
+    runs = ObservedJob("id", "RUNNING", {"v": 2}, {"v": 2})
+    sent = Request("step", "id", {"v": 3}, {"v": 2}, {"v": 2}, NOW_S, NOW_S + 600)
+    requests = OpenRequests()
+    requests.note_observed("c/a", replace(runs, requested={"v": 3}), JobHistory("id", in_flight=sent))
+    counted = {job: requests.reserve(job, Case(NOW_S, None, runs, JobHistory(), AUTO)) for job in ("c/a", "c/b")}
+    assert {job: case.observed.cluster_rescales for job, case in counted.items()} == {"c/a": 0, "c/b": 1}
+    begins = replace(runs, state="CREATED", running={})
+    requests.note_observed("c/d", begins, JobHistory("id", in_flight=replace(sent, running_before={})))
+    assert set(requests.rescaling) == {"c/a"}
+
+
+def test_what_one_question_has_told_of_all_jobs_is_as_old_for_the_last_as_for_the_first(world, monkeypatch) -> None:
+    """The clock goes on while they are decided on; the cluster's is right."""
+    cluster, _ = world
+    clock, log = itertools.count(NOW_S, 20.0), StoredLog()
+    control = JobControl(cluster, log, lambda: None, lambda: next(clock))
+    observe = cluster.observe
+    monkeypatch.setattr(cluster, "observe", lambda job: replace(observe(job), told_at_s=next(clock)))
+    jobs = ["c/a", "c/b", "c/c"]
+    known = {job: replace(observe(job), told_at_s=NOW_S) for job in jobs}
+    control.control_jobs([JobTask(job, None, lambda: AUTO) for job in jobs], known)
+    assert [log.read_history(job).ahead_s for job in jobs] == [0.0, 0.0, 0.0]
+    control.control_jobs([JobTask("c/d", None, lambda: AUTO)])
+    assert log.read_history("c/d").ahead_s == 20.0
 
 
 def test_forty_jobs_in_need_are_all_asked_within_three_turns(world) -> None:
