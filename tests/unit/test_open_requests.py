@@ -252,7 +252,7 @@ def test_a_job_s_own_rescale_is_none_of_the_others_and_that_of_a_job_that_did_no
     requests.note_observed("c/a", replace(runs, requested={"v": 3}), JobHistory("id", in_flight=sent))
     counted = {job: requests.reserve(job, Case(NOW_S, None, runs, JobHistory(), AUTO)) for job in ("c/a", "c/b")}
     assert {job: case.observed.cluster_rescales for job, case in counted.items()} == {"c/a": 0, "c/b": 1}
-    begins = replace(runs, state="CREATED", running={})
+    begins = replace(runs, running={})  # some of its vertices are still being deployed
     requests.note_observed("c/d", begins, JobHistory("id", in_flight=replace(sent, running_before={})))
     assert set(requests.rescaling) == {"c/a"}
 

@@ -222,6 +222,37 @@ def test_of_the_versions_before_those_count_that_say_what_is_lost(watched) -> No
     assert (result.rescales_per_day, result.slots_max) == (4, 7)
 
 
+def test_a_key_that_is_there_again_is_no_loss(watched, caplog) -> None:
+    watched.limits()
+    for text in (LOST["a key"], STRICT, LOST["a key"]):
+        watched.write(text, is_confirmed=False)
+        watched.limits()
+        watched.limits(100)
+    told = [line for line in caplog.messages if "says no more" in line]
+    assert ["limits.rescales_per_day" in line for line in told] == [True, True]
+
+
+def test_what_counts_is_kept_once_for_the_next_controller(watched) -> None:
+    watched.limits()
+    (kept,) = (watched.path.parent / "lake/_control/settings").iterdir()
+    kept.unlink()
+    watched.limits(100)
+    assert not kept.exists()
+    watched.write(LOOSE)
+    watched.limits()
+    watched.limits(100)
+    assert kept.exists()
+
+
+def test_a_tick_goes_by_a_file_that_has_stood_though_a_restraint_of_before_counts_as_well(watched) -> None:
+    watched.limits()
+    watched.write(f"{LOST['a key']}[planner]\nhorizon_h = 7\n", is_confirmed=False)
+    watched.limits()
+    before_h = watched.reader.load_in_force().planner.horizon_h
+    assert watched.limits(100).rescales_per_day == 4
+    assert (before_h == 7, watched.reader.load_in_force().planner.horizon_h) == (False, 7)
+
+
 def test_what_one_of_several_jobs_loses_is_named() -> None:
     jobs = {"live/orders": {"slots_max": 4}, "live/rides": {"slots_max": 5, "pin": 2}}
     clusters = {"live": {"rest_url": "http://j:8081"}}
@@ -270,6 +301,18 @@ def test_a_file_written_just_before_the_start_has_to_stand_as_well(watched) -> N
     assert watched.limits(5).settings_changed
     assert watched.limits(50).settings_changed
     assert watched.limits(6).mode is Mode.AUTO
+    watched.write(LOOSE)  # once more
+    watched.start_anew(after_s=5)
+    assert watched.limits().settings_changed
+    assert watched.limits(56).mode is Mode.AUTO
+
+
+def test_of_two_changes_within_a_minute_what_either_tightens_counts(watched) -> None:
+    watched.limits()
+    for slots in (5, 7):
+        watched.write(STRICT.replace("slots_max = 8", f"slots_max = {slots}"))
+        assert watched.limits(10).slots_max == 5
+    assert watched.limits(60).slots_max == 7
 
 
 @pytest.mark.parametrize("seconds", [0.0, 5.0, 300.0])
