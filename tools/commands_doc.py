@@ -100,8 +100,9 @@ def describe_commands(makefile: str) -> str:
             parts += [f"## tidewise {name}", format_table(("argument", "meaning"), own)]
     for title, targets in read_groups(makefile):
         parts += [f"## make: {title.lower()}", _list_commands((f"make {name}", meaning) for name, meaning in targets)]
-    long = ((f"make {name}", f"{part.meaning} ({part.minutes} min)") for name, part in read_parts().items())
-    return "\n\n".join([*parts, "## make: parts of test-long, with the most minutes of each", _list_commands(long)])
+    long = [(f"`{name.partition(' ')[2]}`", part.meaning, f"{part.minutes}") for name, part in read_parts().items()]
+    table = format_table(("part", "what it does", "most minutes"), long)
+    return "\n\n".join([*parts, "## make: parts of test-long", table])
 
 
 def _find_parsers() -> Iterator[tuple[str, argparse.ArgumentParser]]:

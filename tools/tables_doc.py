@@ -89,9 +89,9 @@ def describe_table(table: Table, meaning: str, writer: str, columns: Mapping[tup
     for name, kind in table.columns.items():
         if name not in explained and name not in _DAY and not (name in table.keys and kind in _OF_KEYS):
             by_type.setdefault(kind, []).append(f"`{name}`")
-    rows = [(f"`{name}`", f"`{table.columns[name]}`", text) for name, text in explained.items() if name != "date"]
+    rows = [(f"`{name}` `{table.columns[name]}`", text) for name, text in explained.items() if name != "date"]
     if rows:
-        lines += [format_table(("column", "type", "meaning"), rows), ""]
+        lines += [format_table(("column", "meaning"), rows), ""]
     if by_type:
         others = "; ".join(f"`{kind}` {', '.join(names)}" for kind, names in by_type.items())
         lines += [f"{'Besides: ' if rows else 'Columns: '}{others}.", ""]
