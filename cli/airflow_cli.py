@@ -62,13 +62,14 @@ def main(argv: Sequence[str]) -> int:
         return 1
     database = AirflowDatabase(Path(environment["AIRFLOW_HOME"]) / "airflow.db")
     dag_id = find_started_dag(argv)
-    known = {one.run_id for one in database.read_backfills(dag_id)} if dag_id else set()
+    known = database.read_backfills(dag_id) if dag_id else {}
     airflow = Path(sys.executable).with_name("airflow")
     code = subprocess.run([str(airflow), *argv], env=environment, check=False).returncode
     if dag_id and code == 0 and "--dry-run" not in argv:
-        for one in database.read_backfills(dag_id, known) if dag_id in INGESTING else ():
-            hours = f"{format_utc(one.hours.start)} to {format_utc(one.hours.end)}"
-            print(f"airflow: run {one.run_id} ingests {hours}", file=sys.stderr)
+        for run_id, hours in database.read_backfills(dag_id).items() if dag_id in INGESTING else ():
+            if run_id not in known:
+                span = f"{format_utc(hours.start)} to {format_utc(hours.end)}"
+                print(f"airflow: run {run_id} ingests {span}", file=sys.stderr)
         for why in list_obstacles(database, dag_id, datetime.now(UTC)):
             print(f"airflow: {why}", file=sys.stderr)
     return code

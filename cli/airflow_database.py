@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterator
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -15,27 +13,8 @@ _ALIVE_S = 60.0
 """A scheduler writes its heartbeat every five seconds; Airflow itself takes one of half a minute ago for late."""
 
 
-@dataclass(frozen=True, slots=True)
-class BackfillRun:
-    """A run of a backfill.
-
-    Attributes:
-        run_id: its name, which bears the time after the hours.
-        state: queued, running, success or failed.
-        hours: what it ingests.
-    """
-
-    run_id: str
-    state: str
-    hours: Interval
-
-
 class AirflowDatabase:
-    """Reads one SQLite file; a file that is not there, or not migrated, holds nothing.
-
-    Args:
-        file: ``airflow.db``.
-    """
+    """Reads ``airflow.db``; a file that is not there, or not migrated, holds nothing."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -52,29 +31,24 @@ class AirflowDatabase:
         beats = [_parse(beat) for (beat,) in rows if beat]
         return any(now - beat < timedelta(seconds=_ALIVE_S) for beat in beats)
 
-    def read_backfills(self, dag_id: str, known: Collection[str] = ()) -> list[BackfillRun]:
-        """Return the runs of backfills of a DAG in the order of their hours, without those that are known."""
+    def read_backfills(self, dag_id: str) -> dict[str, Interval]:
+        """Return the hours of the runs of backfills of a DAG, in their order; an id bears the time after them."""
         query = (
-            "select run_id, state, data_interval_start, data_interval_end from dag_run "
+            "select run_id, data_interval_start, data_interval_end from dag_run "
             "where dag_id = ? and run_type = 'backfill' order by data_interval_start"
         )
-        return [
-            BackfillRun(run_id, state, Interval(floor_hour(_parse(start)), floor_hour(_parse(end))))
-            for run_id, state, start, end in self._select(query, (dag_id,))
-            if run_id not in known and start and end
-        ]
+        return {
+            run_id: Interval(floor_hour(_parse(start)), floor_hour(_parse(end)))
+            for run_id, start, end in self._select(query, (dag_id,))
+            if start and end
+        }
 
     def _select(self, query: str, values: tuple[str, ...]) -> list[tuple[str, ...]]:
         try:
-            with self._open() as connection:
+            with closing(sqlite3.connect(f"file:{self._file}?mode=ro", uri=True, timeout=10)) as connection:
                 return connection.execute(query, values).fetchall()
         except sqlite3.Error:  # not there, or of another version
             return []
-
-    @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
-        with closing(sqlite3.connect(f"file:{self._file}?mode=ro", uri=True, timeout=10)) as connection:
-            yield connection
 
 
 def _parse(text: str) -> datetime:

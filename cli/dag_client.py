@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -22,15 +21,6 @@ _CAUSE = re.compile(r"tidewise: stage \S+ failed: .*?(?=\s+\[airflow\.|$)")
 
 class DagFailedError(RuntimeError):
     """A DAG run did not succeed; the message names the task, the cause if the log tells it, and the log."""
-
-
-@dataclass(frozen=True, slots=True)
-class DagResult:
-    """What became of one DAG run: state and seconds by task id."""
-
-    dag_id: str
-    states: Mapping[str, str]
-    seconds: Mapping[str, float]
 
 
 class DagClient:
@@ -80,7 +70,7 @@ class DagClient:
             return False
         return True
 
-    def run(self, dag_id: str, conf: Mapping[str, str]) -> DagResult:
+    def run(self, dag_id: str, conf: Mapping[str, str]) -> None:
         """Run one DAG with parameters.
 
         Raises:
@@ -96,10 +86,8 @@ class DagClient:
         self._child.stdin.write(line + "\n")
         self._child.stdin.flush()
         reply = self._next_reply()
-        states = {task: str(result["state"]) for task, result in reply["tasks"].items()}
         if reply["state"] != "success":
-            raise self._failure(dag_id, states)
-        return DagResult(dag_id, states, {task: float(result["seconds"]) for task, result in reply["tasks"].items()})
+            raise self._failure(dag_id, reply["tasks"])
 
     def _next_reply(self) -> dict[str, Any]:
         """Copy the child's output to the log until it replies."""

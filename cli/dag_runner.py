@@ -83,18 +83,14 @@ def load_dags() -> dict[str, Any]:
 
 
 def run_dag(dag: Any, conf: dict[str, Any]) -> dict[str, Any]:
-    """Run one DAG to its end; returns its state, and the state and seconds of each task.
+    """Run one DAG to its end; returns its state, and that of each task.
 
     Its logical date is the present, from which Airflow counts the duration; the time to look from is in ``conf``.
     """
     for task in dag.tasks:
         task.retries = 0  # a person is waiting: a failure is shown at once
     run = dag.test(run_conf=conf)
-    tasks = {
-        instance.task_id: {"state": str(instance.state), "seconds": round(instance.duration or 0.0, 2)}
-        for instance in run.get_task_instances()
-    }
-    return {"dag_id": dag.dag_id, "state": str(run.state), "tasks": tasks}
+    return {"state": str(run.state), "tasks": {one.task_id: str(one.state) for one in run.get_task_instances()}}
 
 
 def main() -> int:

@@ -179,15 +179,13 @@ def run(options: argparse.Namespace, console: Console, ask: Callable[[str], str]
     if is_added:
         done = f"cluster {answers.name} added to {target} (as it was: {target.name}.before)"
     console.print(f"init: {done}, in dry-run mode: nothing is sent to Flink", highlight=False, soft_wrap=True)
-    worst = Level.OK
-    if not options.offline:
-        findings = check_cluster(answers.name, settings.cluster(answers.name), settings)
+    findings = [] if options.offline else check_cluster(answers.name, settings.cluster(answers.name), settings)
+    if findings:
         console.print(findings_table(findings))
-        worst = Level.ERROR if any(one.level is Level.ERROR for one in findings) else Level.OK
     if target.resolve() != (PROJECT / FILE).resolve():
         console.print(f"use it by: export TIDEWISE_SETTINGS={target.resolve()}", highlight=False, soft_wrap=True)
     console.print("next: tidewise doctor, then make ui and switch the DAGs on (docs/connect.md)", highlight=False)
-    return 1 if worst is Level.ERROR else 0
+    return int(any(one.level is Level.ERROR for one in findings))
 
 
 def _add_arguments(parser: CommandParser) -> None:

@@ -28,11 +28,7 @@ class InstallError(Exception):
 
 
 class AirflowProgram:
-    """Airflow's own command line, which finds its database by the environment.
-
-    Args:
-        program: its path.
-    """
+    """Airflow's own command line, which finds its database by the environment."""
 
     def __init__(self, program: str) -> None:
         self.program = program

@@ -16,11 +16,7 @@ from include.spark.jars import ALL_JARS, Jar, unusable_jars
 def fetch_jars(folder: Path, java: Path, packages: Path, jars: Sequence[Jar] = ALL_JARS) -> None:
     """Fetch the jars that a folder lacks: with Maven when it is there and works, with Ivy otherwise.
 
-    Args:
-        folder: where they will lie.
-        java: the program.
-        packages: folder of Python's packages with PySpark, which ships Ivy.
-        jars: to fetch.
+    ``packages`` is the folder of Python's packages with PySpark, which ships Ivy.
 
     Raises:
         SetupError: one could not be fetched; the message says what to do.

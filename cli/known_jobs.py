@@ -24,12 +24,14 @@ def read_known_jobs(settings: Settings, now_s: float) -> set[str]:
     """Return the jobs (``cluster/job``) of the last two weeks, and those that the settings name."""
     named = {*settings.limits.jobs, *settings.planner.policies, *settings.planner.jobs}
     since = (datetime.fromtimestamp(now_s, UTC) - _LOOK_BACK).date()
-    return named.union(*(_jobs_of(settings.paths.lake, table, since) for table in (CONTROL_LOG, JOB_GRAPHS, PLANS)))
+    lake, tables = settings.paths.lake, (CONTROL_LOG, JOB_GRAPHS, PLANS)
+    return named.union(*(read_jobs_of(lake, table, since, date.max) for table in tables))
 
 
-def _jobs_of(lake: str, table: Table, since: date) -> set[str]:
+def read_jobs_of(lake: str, table: Table, since: date, until: date) -> set[str]:
+    """Return the jobs that have a row of some dates; none where the table cannot be read."""
     try:
-        result = LakeTable(lake, table).read(["cluster", "job"], since, date.max)
+        result = LakeTable(lake, table).read(["cluster", "job"], since, until)
     except (DeltaError, OSError):  # not written yet, or not to be read: the other tables may do
         return set()
     pairs: Mapping[str, list[str]] = result.group_by(["cluster", "job"]).aggregate([]).to_pydict()
@@ -37,12 +39,7 @@ def _jobs_of(lake: str, table: Table, since: date) -> set[str]:
 
 
 def check_scope(scope: str, settings: Settings, jobs: set[str]) -> None:
-    """Refuse a name that nobody knows: capitals count.
-
-    Args:
-        scope: a cluster, or ``cluster/job``.
-        settings: whose clusters are known.
-        jobs: that are known.
+    """Refuse a cluster or job (``cluster/job``) that nobody knows: capitals count.
 
     Raises:
         UnknownNameError: with the names that are spelt alike.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,15 +16,16 @@ from rich.text import Text
 
 from cli.arguments import CommandParser, UsageError, moment, number, whole_number
 from cli.command import add_out, command, read_settings
+from cli.known_jobs import name_near, read_jobs_of
 from cli.printing import print_lines
 from cli.questions import cluster_and_job
-from controller.log.log_reading import plain_row, read_log, read_logged_jobs
 from fleet.decisions import decision_of
 from fleet.fleet_reader import FleetReader
 from fleet.history import HistoryEntry, merge_history, select_acts
 from fleet.log_tables import LogTables, newest_of_jobs
 from fleet.plain import to_json
 from fleet.small_tables import SmallTables
+from include.lake_table import is_in
 from include.short_names import shorten_names, shorten_names_in, visible
 from include.tables import CONTROL_LOG
 from include.utc import format_utc
@@ -33,8 +33,22 @@ from models.control.log_lines import LogLine
 
 KNOWN_FOR = timedelta(days=14)
 """A job without a row for longer is not known by name."""
+JSON_COLUMNS = ("observed", "desired", "limits", "outcome", "history_before", "history", "request")
 NEWS = "verb <> 'wait' OR reason = 'needs_approval'"
 """What of all jobs is shown: not what was only waited for."""
+
+
+def plain_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row of the log as JSON can hold it, with its JSON columns as values."""
+    made: dict[str, Any] = {}
+    for name, value in row.items():
+        if name in JSON_COLUMNS:
+            made[name] = None if value is None else json.loads(value)
+        elif name in {"parallelism_from", "parallelism_to", "operators"}:
+            made[name] = None if value is None else dict(value)
+        else:
+            made[name] = value.isoformat() if hasattr(value, "isoformat") else value
+    return made
 
 
 def history_table(name: str, lines: Sequence[LogLine]) -> Table:
@@ -88,7 +102,9 @@ def run(options: argparse.Namespace, now_s: float) -> int:
     if options.job is None:
         return _print_fleet(options, LogTables(lake).read_lines(since, until, NEWS), acts, lake, until)
     cluster, _, job = options.job.partition("/")
-    rows = read_log(lake, cluster, job, since, until)
+    where = f"{is_in('cluster', [cluster])} AND {is_in('job', [job])}"
+    rows = LogTables(lake).read_lines(since, until, where, list(CONTROL_LOG.columns))
+    rows.sort(key=lambda row: (row["lease_number"], row["entry"]))
     acts = select_acts(acts, cluster, job)
     if not rows:
         _require_known(lake, options.job, min(since, until - KNOWN_FOR), until)
@@ -164,15 +180,11 @@ def _say_age(lake: str, job: str | None, until: datetime, hours: float) -> str:
 
 def _require_known(lake: str, name: str, since: datetime, until: datetime) -> None:
     """Raise unless the log has the job; the message names those that are spelt alike."""
-    jobs = read_logged_jobs(lake, since, until)
-    if name in jobs:
-        return
+    jobs = read_jobs_of(lake, CONTROL_LOG, since.date(), until.date())
     if not jobs:
         raise UsageError(f"the control log below {lake} has no rows yet: the controller writes it (tidewise control)")
-    folded = {job.lower(): job for job in jobs}
-    near = difflib.get_close_matches(name.lower(), folded, n=3, cutoff=0.5)
-    hint = ", ".join(repr(folded[one]) for one in near) or f"known: {len(jobs)}, such as {jobs[0]!r}"
-    raise UsageError(f"no job {name!r} in the control log; expected cluster/job: {hint}")
+    if name not in jobs:
+        raise UsageError(f"no job {name!r} in the control log; {name_near(name, jobs)}")
 
 
 def _add_arguments(parser: CommandParser) -> None:

@@ -29,12 +29,8 @@ class OutInUseError(UsageError):
 def hold_folder(out: Path, command: str, file: str = FILE) -> Iterator[None]:
     """Hold a folder, which is made if needed, for one command.
 
-    The kernel lets go when the process ends, however it ends; the file stays and is of no importance.
-
-    Args:
-        out: the folder.
-        command: its name, for whoever comes second.
-        file: name of the lock file in the folder.
+    The kernel lets go when the process ends, however it ends; the file stays and is of no importance. Whoever comes
+    second is told the command.
 
     Raises:
         OutInUseError: another process holds it.
@@ -64,12 +60,7 @@ def hold_folder(out: Path, command: str, file: str = FILE) -> Iterator[None]:
 
 @contextmanager
 def hold_paths(out: Path | None, command: str, variables: Mapping[str, str] | None = None) -> Iterator[Settings]:
-    """Hold where a command writes, and give the settings with which it does.
-
-    Args:
-        out: everything lies below it; None: where the settings say.
-        command: its name.
-        variables: of the environment that are set besides.
+    """Hold where a command writes (None: where the settings say), and give the settings with which it does.
 
     Raises:
         OutInUseError: another process holds it.

@@ -16,12 +16,7 @@ def read_login() -> str:
 
 
 def require_role(roles: Roles, act: Act, told: str | None) -> str:
-    """Return who acts.
-
-    Args:
-        roles: of the settings.
-        act: what they want to do.
-        told: the name that they give; only where nobody is named for it may it be another than their login.
+    """Return who acts. Only where nobody is named for the act may the name that they tell be another than their login.
 
     Raises:
         NotAllowedError: they may not, or give another name.

@@ -1,4 +1,4 @@
-"""Ending a process group: a child process together with all that it has started."""
+"""Ending processes: a child together with all that it has started, and this one on SIGTERM."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import sys
 
 PATIENCE_S = 15.0
 
@@ -18,3 +19,8 @@ def end_group(child: subprocess.Popen[str]) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             child.wait(timeout=PATIENCE_S)
             return
+
+
+def exit_on_sigterm() -> None:
+    """Have SIGTERM unwind this process as Ctrl-C does, so that what it started is ended; the exit code is 143."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))

@@ -72,14 +72,6 @@ def restore(
 ) -> Restore:
     """Put a backup back, in the place of what is there.
 
-    Args:
-        settings: where to.
-        manifest: what.
-        backup: that holds it.
-        clusters: that the settings know.
-        by: who does it.
-        clock: epoch seconds.
-
     Raises:
         BackupError: a controller is at work, or what was restored is not what was backed up.
         StoreUnreadableError: the lake does not answer.

@@ -20,10 +20,10 @@ from cli.command import command
 from cli.dag_client import DagClient, DagFailedError
 from cli.embedded import airflow_environment
 from cli.out_lock import hold_paths
+from cli.process_group import exit_on_sigterm
 from cli.progress import ProgressLog
 from cli.raw_import import FileSource
 from cli.run_table import open_console, plan_table
-from cli.workers import exit_on_sigterm
 from include.atomic_write import write_json
 from include.entry_points import EntryPointError, find_command
 from include.place import local_beside, place

@@ -26,11 +26,7 @@ def open_console() -> Console:
 
 
 def plan_table(rows: Iterable[Mapping[str, Any]]) -> Group:
-    """Return a line of each job's next step, of so many jobs, and what there is more.
-
-    Args:
-        rows: of ``plans.json``, sorted by job and step.
-    """
+    """Return a line of each job's next step, of so many jobs, and what there is more, of ``plans.json`` as it is."""
     listed = list(rows)
     planned = [row for row in listed if row["status"] == "planned"]
     jobs = [list(steps) for _, steps in groupby(planned, key=lambda row: (row["cluster"], row["job"]))]

@@ -11,7 +11,7 @@ from cli.arguments import CommandParser
 from cli.command import command
 from cli.printing import print_lines
 from cli.questions import add_common, open_reader
-from fleet.facts import FleetStatus, HealthFact
+from fleet.facts import ClusterStatus, FleetStatus, HealthFact
 from fleet.health import Fault, describe_age
 from fleet.metrics import format_metrics
 from fleet.moments import find_newest
@@ -38,7 +38,7 @@ def describe_fleet(facts: FleetStatus) -> list[str]:
     lines += _warn_of_age(facts)
     lines += _describe_faults(faults)
     lines += ["", "Clusters"]
-    lines += [f"  {_describe_cluster(facts, one.cluster)}" for one in facts.clusters] or ["  none is known yet"]
+    lines += [f"  {_describe_cluster(facts, one)}" for one in facts.clusters] or ["  none is known yet"]
     lines += ["", f"Holds: {'none' if not facts.holds else ''}".rstrip()]
     lines += [f"  {describe_hold(one, facts.at_s)} -> {one.release}" for one in facts.holds[:_MOST_LINES]]
     steps = select_due(facts, 6)
@@ -79,9 +79,8 @@ def _describe_faults(faults: Sequence[HealthFact]) -> list[str]:
     return lines
 
 
-def _describe_cluster(facts: FleetStatus, name: str) -> str:
-    one = next(cluster for cluster in facts.clusters if cluster.cluster == name)
-    jobs = [job for job in facts.jobs if job.cluster == name]
+def _describe_cluster(facts: FleetStatus, one: ClusterStatus) -> str:
+    jobs = [job for job in facts.jobs if job.cluster == one.cluster]
     running = [job for job in jobs if not job.has_ended]
     modes = Counter(job.mode for job in running)
     shown = ", ".join(f"{count} {mode}" for mode, count in sorted(modes.items())) or f"mode {one.mode}"
@@ -89,14 +88,14 @@ def _describe_cluster(facts: FleetStatus, name: str) -> str:
     def age(at_s: float | None) -> str:
         return "never" if at_s is None else f"{describe_age(max(facts.at_s - at_s, 0.0))} ago"
 
-    is_known = any(one.name == Fault.CONTROLLER_LATE and one.scope == name for one in facts.health)
+    is_known = any((fact.name, fact.scope) == (Fault.CONTROLLER_LATE, one.cluster) for fact in facts.health)
     controller = age(one.ticked_at_s) if is_known else "not known of this time"
     slots = sum(job.slots_now or 0 for job in running)
     down = [job for job in running if job.state not in {"", RUNNING}]
     stopped = f"; not running: {', '.join(f'{one.job} ({one.state})' for one in down[:_MOST_LINES])}" if down else ""
     ended = f", {len(jobs) - len(running)} ended" if len(jobs) > len(running) else ""
     return (
-        f"{name}: {format_count(len(running), 'job')} ({shown}), {format_count(slots, 'slot')}{ended}; "
+        f"{one.cluster}: {format_count(len(running), 'job')} ({shown}), {format_count(slots, 'slot')}{ended}; "
         f"controller {controller}, plan {age(one.plan_as_of_s)}, metrics {age(one.metrics_until_s)}{stopped}"
     )
 

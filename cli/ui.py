@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -25,6 +26,7 @@ from cli.airflow_database import AirflowDatabase
 from cli.arguments import CommandParser, UsageError, whole_number
 from cli.command import command
 from cli.embedded import LOOPBACK, airflow_environment
+from cli.setup_steps import never_silent
 from include.place import local_beside
 from include.readers import close_out
 from include.settings import PROJECT, load_settings
@@ -61,26 +63,6 @@ def services(airflow_port: int, mlflow_port: int) -> list[Service]:
         Service("triggerer", [airflow, "triggerer", "--skip-serve-logs"]),
         Service("mlflow", [mlflow, "ui", "--host", LOOPBACK, "--port", str(mlflow_port), "--workers", "1"]),
     ]
-
-
-class WaitProgress:
-    """Says what is waited for: at once, and then for how long, every ten seconds."""
-
-    def __init__(self, what: str) -> None:
-        self.what = what
-        self._began_s = self._shown_s = time.monotonic()
-        print(f"ui: waiting for {what} ...", flush=True)
-
-    @property
-    def waited_s(self) -> float:
-        """Seconds since the wait began."""
-        return time.monotonic() - self._began_s
-
-    def say(self) -> None:
-        """Say for how long, where the last line is old enough."""
-        if time.monotonic() - self._shown_s >= SAY_EVERY_S:
-            self._shown_s = time.monotonic()
-            print(f"ui: waiting for {self.what}, {self.waited_s:.0f} s so far ...", flush=True)
 
 
 class ProcessGroup:
@@ -158,23 +140,37 @@ def require_free(port: int, option: str) -> None:
             raise UiError(f"port {port} is taken ({error.strerror}): pass another, {option} PORT") from error
 
 
+def wait_until(is_done: Callable[[], bool], what: str, within_s: float = START_WITHIN_S) -> None:
+    """Wait, and say so: at once, and then for how long.
+
+    Raises:
+        UiError: it took too long.
+    """
+    print(f"ui: waiting for {what} ...", flush=True)
+    began_s = time.monotonic()
+    with never_silent(f"ui: waiting for {what}", SAY_EVERY_S):
+        while not is_done():
+            if time.monotonic() - began_s > within_s:
+                raise UiError(f"waited in vain for {what}, {within_s:.0f} s: see the logs")
+            time.sleep(0.5)
+
+
 def wait_for(what: str, url: str | Request, group: ProcessGroup) -> None:
     """Wait until a URL answers, and say so.
 
     Raises:
         UiError: it did not in time, or a process ended.
     """
-    waiting = WaitProgress(what)
-    while waiting.waited_s < START_WITHIN_S:
+
+    def answers() -> bool:
         group.check()
-        waiting.say()
         try:
             with urlopen(url, timeout=5) as reply:
-                if reply.status == 200:
-                    return
+                return bool(reply.status == 200)
         except (URLError, OSError):
-            time.sleep(0.5)
-    raise UiError(f"{what} did not answer within {START_WITHIN_S:.0f} s: see the logs")
+            return False
+
+    wait_until(answers, what)
 
 
 def prepare_airflow(environment: Mapping[str, str], logs: Path) -> None:
@@ -187,12 +183,9 @@ def prepare_airflow(environment: Mapping[str, str], logs: Path) -> None:
     about = "" if is_there else ", which is made once and takes half a minute"
     prepare = "from cli.dag_runner import prepare_database; prepare_database()"
     group = ProcessGroup(environment, logs)
-    waiting = WaitProgress(f"Airflow's database{about}")
     try:
         group.start(Service("database", [sys.executable, "-c", prepare]))
-        while not group.has_ended("database"):
-            waiting.say()
-            time.sleep(0.2)
+        wait_until(lambda: group.has_ended("database"), f"Airflow's database{about}", math.inf)
     finally:
         group.stop()
 
@@ -220,13 +213,12 @@ def switch_on(names: Sequence[str], environment: Mapping[str, str], group: Proce
     """
     database = AirflowDatabase(Path(environment["AIRFLOW_HOME"]) / "airflow.db")
     wanted = name_dags(names)
-    waiting = WaitProgress("Airflow to read the DAGs")
-    while not set(wanted) <= set(database.read_paused()):
+
+    def are_read() -> bool:
         group.check()
-        if waiting.waited_s > START_WITHIN_S:
-            raise UiError(f"Airflow has not read the files of the DAGs within {START_WITHIN_S:.0f} s: see the logs")
-        waiting.say()
-        time.sleep(0.5)
+        return set(wanted) <= set(database.read_paused())
+
+    wait_until(are_read, "Airflow to read the DAGs")
     if any(database.read_paused()[name] for name in wanted):
         print(f"ui: switching on {', '.join(wanted)} ...", flush=True)
         command = [

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 
-from controller.actuators.actuator import ClusterActuator, RequestUnknownError
+from controller.actuators.actuator import Actuator, RequestUnknownError
 from controller.decisions.job_control import JobControl, JobTask, Observations
 from controller.decisions.step_reviews import StepReviews
 from controller.leases.lease import Lease, LeaseLostError
@@ -70,7 +70,7 @@ class ClusterControl:
     """
 
     name: str
-    actuator: ClusterActuator
+    actuator: Actuator
     log: DeltaControlLog
     lease: Lease
     limits: LimitsReader

@@ -1,4 +1,4 @@
-"""The controller's command line: one tick at a time in the past, one now, or ticks until a time."""
+"""The controller's process: one tick at a time in the past, one now, or ticks until a time, with polling beside."""
 
 from __future__ import annotations
 
@@ -13,19 +13,18 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from controller.evaluation.evaluators import LOG_FORMAT
 from controller.health import ControllerHealth
 from controller.health_server import AddressError, parse_address, serve_health
-from controller.loop import poll_once, run_ticks, warm_up
 from controller.tick import Ticker, TickSummary
-from controller.view.recent_files import list_clusters
+from controller.view.recent_files import list_clusters, read_recent
 from controller.watching import watch_ticks
 from controller.wired_settings import explain_changes
 from controller.wiring import build_ticker
 from include.control.cleanup import delete_ended
+from include.metric_sources.collection import collect_for
 from include.place import place
 from include.readers import close_out
 from include.settings import Settings, SettingsError, load_settings
@@ -35,6 +34,8 @@ from include.utc import HOUR_S, IntervalError, format_utc, parse_utc
 EXIT_USAGE = 2
 log = logging.getLogger(__name__)
 FOREVER_S = float("inf")
+TICK_SHARE = 0.5  # of the time between two ticks, in which a tick waits for its clusters
+LEAVES_S = 30.0  # how long a poll at work is waited for at the end
 
 
 def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
@@ -110,7 +111,7 @@ def main(argv: Sequence[str]) -> int:
     health = ControllerHealth(time.monotonic, settings.health.controller_late_s)
     try:
         with serve_health(health, *address) if address else nullcontext():
-            go_on(ticker, settings, clusters, until_s, Process(options.cluster, clock, stop, health))
+            go_on(*(ticker, settings, clusters, until_s), asked=options.cluster, clock=clock, stop=stop, health=health)
     except AddressError as error:
         ticker.close()
         print(f"controller: {error}", file=sys.stderr)
@@ -118,81 +119,48 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-@dataclass(frozen=True, slots=True)
-class Process:
-    """What stays the same while the parts are made anew with other settings.
+def go_on(
+    ticker: Ticker,
+    settings: Settings,
+    clusters: Sequence[str],
+    until_s: float,
+    *,
+    asked: Sequence[str] | None,
+    clock: Callable[[], float],
+    stop: threading.Event,
+    health: ControllerHealth,
+) -> None:
+    """Make ticks until a time, with parts that are made anew where the settings ask for it.
 
-    Attributes:
-        asked: clusters that the command line names.
-        clock: epoch seconds.
-        stop: set to end early.
-        health: takes each tick.
+    ``asked`` are the clusters that the command line names; times are epoch seconds.
     """
-
-    asked: Sequence[str] | None
-    clock: Callable[[], float]
-    stop: threading.Event
-    health: ControllerHealth
-
-
-def go_on(ticker: Ticker, settings: Settings, clusters: Sequence[str], until_s: float, process: Process) -> None:
-    """Make ticks until a time, with parts that are made anew where the settings ask for it."""
     cleaned_s = -math.inf
-    while True:
-        again = RestartCheck(settings, ticker, process.asked)
 
-        def take(summary: TickSummary, made_by: Ticker = ticker) -> None:
-            nonlocal cleaned_s
-            if process.clock() - cleaned_s >= HOUR_S:
-                cleaned_s = process.clock()
-                delete_ended(made_by.settings.paths.lake, cleaned_s)
-            process.health.note_tick(summary, process.clock(), made_by.settings.health.controller_late_s)
-            show(summary, process.clock())
+    def take(summary: TickSummary) -> str:
+        nonlocal cleaned_s
+        if clock() - cleaned_s >= HOUR_S:
+            cleaned_s = clock()
+            delete_ended(ticker.settings.paths.lake, cleaned_s)
+        health.note_tick(summary, clock(), ticker.settings.health.controller_late_s)
+        show(summary, clock())
+        return find_restart(settings, ticker.settings, asked)[0]
 
-        why = run_ticks(
-            ticker,
-            settings,
-            clusters,
-            until_s,
-            clock=process.clock,
-            stop=process.stop,
-            on_tick=take,
-            explain_anew=again.explain,
-        )
-        if not why:
-            return
+    while why := run_ticks(ticker, settings, clusters, until_s, clock=clock, stop=stop, take=take):
         log.warning("%s", why)
-        settings, clusters = again.settings, again.clusters
-        ticker = start(settings, clusters, process.clock)
+        clusters = find_restart(settings, ticker.settings, asked)[1]
+        settings = ticker.settings
+        ticker = start(settings, clusters, clock)
 
 
-class RestartCheck:
-    """Says when all has to begin anew, since the settings that the parts were made with have changed.
-
-    Args:
-        settings: that they were made with.
-        ticker: made of them.
-        asked: clusters that the command line names.
-    """
-
-    def __init__(self, settings: Settings, ticker: Ticker, asked: Sequence[str] | None) -> None:
-        self.settings, self._ticker, self._asked = settings, ticker, asked
-        self.clusters: list[str] = []
-
-    def explain(self) -> str:
-        """Return why all begins anew; empty while it goes on, stopped where it may not."""
-        now = self._ticker.settings
-        why = explain_changes(self.settings, now)
-        if not why:
-            return ""
-        try:
-            now_clusters = choose_clusters(now, self._asked)
-        except SettingsError as error:  # what is controlled stays stopped
-            log.error("%s", error)
-            return ""
-        if now_clusters:
-            self.settings, self.clusters = now, now_clusters
-        return why if now_clusters else ""
+def find_restart(made_with: Settings, now: Settings, asked: Sequence[str] | None) -> tuple[str, list[str]]:
+    """Return why all begins anew, and with which clusters; empty while it goes on, stopped where it may not."""
+    why = explain_changes(made_with, now)
+    try:
+        clusters = choose_clusters(now, asked) if why else []
+    except SettingsError as error:  # what is controlled stays stopped
+        log.error("%s", error)
+        clusters = []
+    return (why if clusters else "", clusters)
 
 
 def start(
@@ -211,3 +179,71 @@ def show(summary: TickSummary, now_s: float) -> None:
     if not summary.is_eventful:
         return
     print(f"controller: {format_utc(datetime.fromtimestamp(round(now_s), UTC))} {summary}", flush=True)
+
+
+def warm_up(ticker: Ticker, settings: Settings, clusters: Sequence[str], now_s: float) -> int:
+    """Hand over what was polled before; returns the number of replies."""
+    as_of = datetime.fromtimestamp(now_s, UTC)
+    result = 0
+    for cluster in clusters:
+        try:
+            records = read_recent(settings, cluster, as_of)
+        except Exception:  # the files of a cluster must not keep the others, or requests in flight, from being followed
+            log.exception("%s: what was polled before is not read", cluster)
+            continue
+        ticker.add_records(records)
+        result += len(records)
+    return result
+
+
+def poll_once(ticker: Ticker, settings: Settings, clusters: Sequence[str]) -> None:
+    """Poll the clusters and hand over what they reply; one that does not is a line in the log."""
+    collect_for(
+        _only(settings, clusters), 0.0, on_records=lambda _, records: ticker.add_records(records), may_be_empty=True
+    )
+
+
+def _only(settings: Settings, clusters: Sequence[str]) -> Settings:
+    return settings.model_copy(update={"clusters": {name: settings.cluster(name) for name in clusters}})
+
+
+def run_ticks(
+    ticker: Ticker,
+    settings: Settings,
+    clusters: Sequence[str],
+    until_s: float,
+    *,
+    clock: Callable[[], float],
+    stop: threading.Event,
+    take: Callable[[TickSummary], str],
+) -> str:
+    """Poll the clusters and make a tick every ``apply.tick_s`` until a time, or until ``stop`` is set.
+
+    A tick that fails is a line in the log: the next one starts from what the clusters say. A cluster that takes longer
+    than half of a tick goes on beside the next ones. Times are epoch seconds.
+
+    Returns:
+        why all has to begin anew, as ``take`` says of a tick; empty at the end.
+    """
+    polled, ended = _only(settings, clusters), threading.Event()
+
+    def collect() -> None:
+        collect_for(polled, math.inf, clock, stop=ended, on_records=lambda _, records: ticker.add_records(records))
+
+    collector = threading.Thread(target=collect, name="collector", daemon=True)
+    collector.start()
+    try:
+        while not stop.is_set() and clock() < until_s:
+            try:
+                if why := take(ticker.tick(TICK_SHARE * settings.apply.tick_s)):
+                    return why
+            except Exception:
+                log.exception("a tick failed; the next one starts afresh")
+            tick_s = settings.apply.tick_s
+            next_s = min(until_s, tick_s * (math.floor(clock() / tick_s) + 1))
+            stop.wait(max(0.0, next_s - clock()))
+    finally:
+        ended.set()
+        collector.join(LEAVES_S)
+        ticker.close()
+    return ""

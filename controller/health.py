@@ -15,9 +15,7 @@ PREFIX = "tidewise_controller"
 class ControllerHealth:
     """Takes each tick's summary; a server asks it from other threads.
 
-    Args:
-        monotonic: seconds that no change of the clock moves.
-        late_after_s: a process that has made no tick for so long is late; ``health.controller_late_s``.
+    A process without a tick for ``late_after_s`` is late.
     """
 
     def __init__(self, monotonic: Callable[[], float], late_after_s: float) -> None:
@@ -36,13 +34,7 @@ class ControllerHealth:
         self._left_alone = Gauge("cluster_left_alone", "1: the last tick left it alone", ["cluster"], **own)
 
     def note_tick(self, summary: TickSummary, now_s: float, late_after_s: float) -> None:
-        """Take in what a tick did.
-
-        Args:
-            summary: of the tick.
-            now_s: its end, epoch seconds.
-            late_after_s: as the settings have it now.
-        """
+        """Take in what a tick did that ended at a time, epoch seconds."""
         self._late_after_s = late_after_s
         self._seconds.observe(summary.seconds)
         self._last.set(now_s)

@@ -7,23 +7,25 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from functools import partial
 from queue import SimpleQueue
 from typing import TypeVar
 
 from controller.cluster_control import ClusterControl
-from controller.cluster_turns import ClusterTurns
 from controller.evaluation.evaluate_job import answer_alarm, evaluate_job
 from controller.evaluation.evaluators import Decide, Evaluators
 from controller.evaluation.form_intention import form_intention
 from controller.memory.stored_memories import StoredMemories
 from controller.outcomes.rescale_outcomes import append_outcomes
 from controller.view.champion import ChampionReader
-from controller.view.fleet_view import FleetView, FleetViewer, JobName
+from controller.view.fleet_view import FleetView, FleetViewer
 from controller.view.job_view import EvaluationState, JobView
 from controller.view.load_forecasts import NO_FORECASTS, LoadForecasts
+from controller.view.plan_rows import JobKey
 from controller.view.plan_tables import PlanTables
 from include.flink.raw_format import RawRecord
 from include.settings import Settings, SettingsError
@@ -37,6 +39,8 @@ AHEAD_S = 60.0  # a reply from further ahead is from before the clock was set ba
 FAULTS_LOGGED = 20  # of a tick
 LEAVES_S = 30.0  # how long clusters at work are waited for at the end
 T = TypeVar("T")
+Turn = Callable[[], tuple[Counter[str], str | None]]
+"""Deals with a cluster; returns how many jobs met each decision, and why the cluster was left alone."""
 log = logging.getLogger(__name__)
 
 
@@ -91,13 +95,6 @@ class Readers:
 class Ticker:
     """Makes ticks; one thread at a time calls :meth:`tick`.
 
-    Args:
-        load: returns the settings as they are now.
-        history: of the polls.
-        readers: of plans, memories and models.
-        clusters: name -> what acts on it.
-        clock: epoch seconds.
-
     Attributes:
         view: the jobs as the last tick saw them.
         settings: by which it went.
@@ -117,7 +114,7 @@ class Ticker:
         poll_every_s = {name: self._settings.cluster(name).poll_every_s for name in clusters}
         self._viewer = FleetViewer(history, readers.plans, readers.champion, poll_every_s)
         self._polled: SimpleQueue[list[RawRecord]] = SimpleQueue()
-        self._kept: dict[JobName, EvaluationState] = {}
+        self._kept: dict[JobKey, EvaluationState] = {}
         self._evaluated_at_s = 0.0
         self._turns = ClusterTurns(len(self._clusters))
         self._evaluators = Evaluators(self._settings.apply.processes)
@@ -132,10 +129,8 @@ class Ticker:
     def tick(self, patience_s: float | None = None) -> TickSummary:
         """Do one tick.
 
-        What cannot be read or evaluated now is a line in the log: requests in flight are followed in any case.
-
-        Args:
-            patience_s: a cluster that takes longer goes on beside the next ticks; None: all are waited for.
+        What cannot be read or evaluated now is a line in the log: requests in flight are followed in any case. A
+        cluster that takes longer than ``patience_s`` goes on beside the next ticks; None: all are waited for.
         """
         began, now_s, settings = time.monotonic(), self._clock(), self._read_settings()
         self.settings = settings
@@ -211,7 +206,7 @@ class Ticker:
         """Decide about each job; return of how many what is kept is another than before."""
         unknown = [name for name in view.jobs if name not in self._kept]
         if unknown:
-            nothing = dict[JobName, EvaluationState]()
+            nothing = dict[JobKey, EvaluationState]()
             self._kept |= self._try("what was kept", lambda: self._readers.memories.read(unknown, now_s), nothing)
         jobs = [(self._know(job), self._kept.get(name, EvaluationState())) for name, job in view.jobs.items()]
         decided = dict(zip(view.jobs, self._evaluators.decide(decide, jobs, settings, now_s), strict=True))
@@ -263,3 +258,43 @@ class Ticker:
         append_outcomes(settings.paths.lake, judged, controller_version(settings.planner.policies_in_use))
         for cluster in ended:
             cluster.outcomes.clear()
+
+
+class ClusterTurns:
+    """Runs the turns of clusters, each in a thread of its own: one that takes long holds no other up, nor a tick.
+
+    One thread at a time calls it.
+    """
+
+    def __init__(self, clusters: int) -> None:
+        self._pool = ThreadPoolExecutor(max(1, clusters), thread_name_prefix="cluster")
+        self._at_work: dict[str, tuple[Future[tuple[Counter[str], str | None]], float]] = {}
+
+    def begin(self, cluster: str, turn: Turn) -> None:
+        """Begin the turn of a cluster, unless an earlier one is still at work."""
+        if cluster not in self._at_work:
+            self._at_work[cluster] = self._pool.submit(turn), time.monotonic()
+
+    def take_ended(self, patience_s: float | None) -> tuple[Counter[str], dict[str, str]]:
+        """Wait so long (None: until all have ended) for turns at work; returns decisions, and problems by cluster."""
+        wait([future for future, _ in self._at_work.values()], timeout=patience_s)
+        decisions, problems = Counter[str](), dict[str, str]()
+        for cluster, (future, began_s) in list(self._at_work.items()):
+            if not future.done():
+                problems[cluster] = f"still at work since {time.monotonic() - began_s:.0f} s"
+                continue
+            del self._at_work[cluster]
+            error = future.exception()
+            counted, problem = future.result() if error is None else (Counter(), f"{type(error).__name__}: {error}")
+            decisions.update(counted)
+            if problem is not None:
+                problems[cluster] = problem
+        return decisions, problems
+
+    def idle(self, clusters: Iterable[str]) -> list[str]:
+        """Return those of some clusters whose turn has ended."""
+        return [cluster for cluster in clusters if cluster not in self._at_work]
+
+    def close(self) -> None:
+        """Begin no further turn; those at work go on."""
+        self._pool.shutdown(wait=False)

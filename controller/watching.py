@@ -13,14 +13,7 @@ from include.settings import Settings
 
 
 def watch_ticks(settings: Settings, clusters: Sequence[str], now_s: float, variables: Mapping[str, str]) -> int:
-    """Print when each cluster's controller ticked last; returns 1 where one is late or that cannot be known.
-
-    Args:
-        settings: whose lake has the leases, and whose ``health.controller_late_s`` is the limit.
-        clusters: names.
-        now_s: epoch seconds.
-        variables: of the environment.
-    """
+    """Print when each cluster's controller ticked last; returns 1 where one is late or that cannot be known."""
     try:
         facts = FleetReader(settings, variables).read(now_s)
     except (DeltaError, OSError) as error:

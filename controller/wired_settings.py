@@ -20,13 +20,7 @@ _OF_ALL = ("lake", "raw")
 
 
 def explain_change(made_with: Settings, now: Settings, cluster: str) -> str:
-    """Return why the control of a cluster has to begin anew; empty when it goes on.
-
-    Args:
-        made_with: the settings that its parts were made with.
-        now: those that are in the file.
-        cluster: its name.
-    """
+    """Return why the control of a cluster has to begin anew; empty when it goes on."""
     changed = [f"paths.{key}" for key in _OF_ALL if getattr(made_with.paths, key) != getattr(now.paths, key)]
     before, after = made_with.clusters.get(cluster), now.clusters.get(cluster)
     if after is None:

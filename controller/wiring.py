@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from controller.actuators.actuator import ClusterActuator
+from controller.actuators.actuator import Actuator
 from controller.actuators.choose_actuator import choose_terms, open_cluster_actuator
 from controller.actuators.recorded_actuator import RecordedActuator
 from controller.cluster_control import ClusterControl
@@ -16,7 +16,6 @@ from controller.limits.forgotten_lifts import delete_forgotten_lifts
 from controller.limits.limits_of_job import open_limits
 from controller.log.delta_log import DeltaControlLog, open_control_log
 from controller.log.log_witness import LogWitness
-from controller.memory.memory_store import MemoryStore
 from controller.memory.stored_memories import StoredMemories
 from controller.tick import Readers, Ticker
 from controller.view.champion import ChampionReader
@@ -41,12 +40,7 @@ def build_ticker(
 ) -> Ticker:
     """Return what makes the ticks of some clusters.
 
-    Args:
-        load: returns the settings as they are now.
-        clusters: names.
-        owner: of the leases: host and process.
-        clock: epoch seconds.
-        is_rehearsal: nothing is asked of a cluster and nothing sent, whatever the mode: jobs are as the raw files show.
+    A rehearsal asks nothing of a cluster and sends nothing, whatever the mode: jobs are as the raw files show.
     """
     settings = load()
     lake = settings.paths.lake
@@ -57,7 +51,7 @@ def build_ticker(
         settle_s=settings.ingest.settle_s,
         name_job=lambda cluster, name: settings.cluster(cluster).name_job(name),
     )
-    readers = Readers(PlanTables(lake), StoredMemories(MemoryStore(lake)), ChampionReader(settings.mlflow))
+    readers = Readers(PlanTables(lake), StoredMemories(lake), ChampionReader(settings.mlflow))
     table = open_control_log(lake)
     limits = open_limits(settings, clock, load, is_rehearsal=is_rehearsal)
     reviews = load_reviews()
@@ -69,7 +63,7 @@ def build_ticker(
         witness = LogWitness(settings.paths.out, lake, name)
         log = DeltaControlLog(table, name, lease, clock, witness=witness, read_code_version=read_version)
         rest_url = settings.cluster(name).rest_url
-        actuator: ClusterActuator
+        actuator: Actuator
         if rest_url is None or is_rehearsal:
             actuator = RecordedActuator(name, lambda: ticker[0].view.seen, history.slots)
         else:

@@ -12,12 +12,7 @@ JobKey = tuple[str, str]
 
 
 class RowsByJob:
-    """Rows by job.
-
-    Args:
-        rows: with columns ``cluster`` and ``job``.
-        order: columns in whose order the rows of a job are.
-    """
+    """Rows by job, those of one in the order of some columns."""
 
     def __init__(self, rows: pa.Table, *order: str) -> None:
         ordered = rows.sort_by([(name, "ascending") for name in ("cluster", "job", *order)]).combine_chunks()

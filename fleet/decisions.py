@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fleet.facts import DecisionFact
-from fleet.log_tables import read_json, state_of
+from fleet.log_tables import JobKey, read_json, state_of
 from include.lake_table import timestamp_of
 from include.utc import DAY_S
 from models.control.case import Verb
@@ -17,7 +17,6 @@ from models.control.reasons import Reason
 
 ASKED_FOR = frozenset({Reason.ON_HOLD, Reason.HELD, Reason.DENIED, Reason.FOREIGN_CHANGE, Reason.FALLS_OFF})
 """Refusals that a person has asked for, or that are counted by themselves."""
-JobKey = tuple[str, str]
 
 
 def decision_of(row: Mapping[str, Any]) -> DecisionFact:

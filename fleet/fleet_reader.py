@@ -22,14 +22,14 @@ from fleet.health import (
     leave_at_rest,
 )
 from fleet.holds import covers, list_fixed_holds, list_holds_after_changes, list_holds_of_persons
-from fleet.leases import LeaseFact, read_leases
+from fleet.leases import read_leases
 from fleet.loads import load_of
-from fleet.log_tables import KEYS, LastRows, LogTables, Row
+from fleet.log_tables import KEYS, JobKey, LastRows, LogTables, Row
 from fleet.lost_tables import UnreadableTable, find_lost_tables
 from fleet.plans import list_steps, select_steps
 from fleet.recent_tables import RecentTables
 from fleet.small_tables import SmallTables
-from fleet.waiting import list_waiting
+from fleet.waiting import Block, list_blocks, list_waiting
 from include.control.approvals import ApprovalStore
 from include.control.holds import HoldStore
 from include.control.lifted_blocks import LiftedBlock, LiftedBlockStore
@@ -45,18 +45,12 @@ from include.stage_states import StageState, StageStates
 from include.tables.plan_row import PlanRow
 from include.utc import DAY_S
 
-JobKey = tuple[str, str]
 LIVE_S = 3600.0
 """A window that ended longer ago is no longer the last one that the controller has polled."""
 
 
 class FleetReader:
-    """Reads what people ask of one lake.
-
-    Args:
-        settings: whose lake, limits and thresholds.
-        variables: of the environment, which may hold everything.
-    """
+    """Reads what people ask of one lake; the variables of the environment may hold everything."""
 
     def __init__(self, settings: Settings, variables: Mapping[str, str]) -> None:
         lake = settings.paths.lake
@@ -102,17 +96,13 @@ class FleetReader:
         self._modes = {key: self._modes.get(key) or settings.mode_of(*key) for key in keys}
         for key in keys:
             jobs.append(
-                _job_of(
-                    key,
-                    self._modes[key],
-                    last=newest.get(key),
-                    sent=sent.get(key),
-                    plan=plans.get(key, ()),
-                    steps=self._steps.get(key, ()),
-                    holds=[one for one in holds if covers(one, *key)],
-                    now_s=now_s,
-                    counts=(refused.get(key, 0), taken_back.get(key, 0)),
+                replace(
+                    self._form_job(key, newest.get(key), plans.get(key, ()), now_s),
+                    last_rescale=sent.get(key),
+                    holds=tuple(one for one in holds if covers(one, *key)),
                     waiting=waiting.get(key, ()),
+                    refusals=refused.get(key, 0),
+                    roll_backs=taken_back.get(key, 0),
                 )
             )
         live = self.recent.read_live()
@@ -186,12 +176,22 @@ class FleetReader:
         """
         lifted = [(one.cluster, one.job, one.block_id) for one in self._lifted.read()]
         self._holds.read_named(now_s)
+        return self._list_holds(self._read_last_rows(now_s), lifted, now_s)
+
+    def read_blocks(self, now_s: float) -> list[Block]:
+        """Return what is not tried of jobs at a time; a log that cannot be read tells of nothing."""
+        lifted: dict[JobKey, list[str]] = {}
+        for one in self._lifted.read():
+            lifted.setdefault((one.cluster, one.job), []).append(one.block_id)
+        rows = sorted(self._read_last_rows(now_s).items())
+        return [block for key, row in rows for block in list_blocks(row, self.settings, lifted.get(key, ()), now_s)]
+
+    def _read_last_rows(self, now_s: float) -> Mapping[JobKey, Row]:
         try:
             newest = self.log.read_newest(now_s).newest
-            last = self.log.read_whole_of(newest, newest[:0]).newest
+            return self.log.read_whole_of(newest, newest[:0]).newest
         except (DeltaError, OSError):
-            last = {}
-        return self._list_holds(last, lifted, now_s)
+            return {}
 
     def _list_holds(
         self, last: Mapping[JobKey, Row], lifted: list[tuple[str, str, str]], now_s: float
@@ -221,42 +221,46 @@ class FleetReader:
             for name, one in live.items()
             if one.jobs and one.at_s <= now_s
         }
-        return [
-            _cluster_of(
-                *(name, self.settings, leases.get(name), planned.get(name), quality),
-                coverage_q90=coverage.get(name),
-                silent_s=silent.get(name),
+        result = []
+        for name in names:
+            lease, mine = leases.get(name), [row for row in quality if row["cluster"] == name]
+            until_s = max((row["interval_end"].timestamp() for row in mine if row["rows"]), default=None)
+            lately = [row for row in mine if until_s is not None and row["interval_end"].timestamp() > until_s - DAY_S]
+            result.append(
+                ClusterStatus(
+                    cluster=name,
+                    mode=self.settings.mode_of(name),
+                    controller="" if lease is None else lease.owner,
+                    ticked_at_s=None if lease is None else lease.renewed_at_s,
+                    plan_as_of_s=planned.get(name),
+                    metrics_until_s=until_s,
+                    lines=sum(row["rows"] or 0 for row in lately),
+                    quarantined=sum(row["quarantined"] or 0 for row in lately),
+                    quarantined_files=sum(row["quarantined_files"] or 0 for row in lately),
+                    coverage_q90=coverage.get(name),
+                    silent_s=silent.get(name),
+                )
             )
-            for name in names
-        ]
+        return result
 
-
-def _cluster_of(
-    name: str,
-    settings: Settings,
-    lease: LeaseFact | None,
-    plan_as_of_s: float | None,
-    quality: Iterable[Mapping[str, Any]],
-    *,
-    coverage_q90: float | None,
-    silent_s: float | None,
-) -> ClusterStatus:
-    mine = [row for row in quality if row["cluster"] == name]
-    until_s = max((row["interval_end"].timestamp() for row in mine if row["rows"]), default=None)
-    lately = [row for row in mine if until_s is not None and row["interval_end"].timestamp() > until_s - DAY_S]
-    return ClusterStatus(
-        cluster=name,
-        mode=settings.mode_of(name),
-        controller="" if lease is None else lease.owner,
-        ticked_at_s=None if lease is None else lease.renewed_at_s,
-        plan_as_of_s=plan_as_of_s,
-        metrics_until_s=until_s,
-        lines=sum(row["rows"] or 0 for row in lately),
-        quarantined=sum(row["quarantined"] or 0 for row in lately),
-        quarantined_files=sum(row["quarantined_files"] or 0 for row in lately),
-        coverage_q90=coverage_q90,
-        silent_s=silent_s,
-    )
+    def _form_job(self, key: JobKey, decision: DecisionFact | None, plan: Sequence[PlanRow], now_s: float) -> JobStatus:
+        """Return what the last decision and the newest plan say of a job."""
+        first, steps = plan[0] if plan else None, select_steps(self._steps.get(key, ()), now_s)
+        has_ended = first is not None and first.has_ended and not _runs_since(decision, first.as_of_s)
+        slots_now = decision.slots_from if decision is not None else first.slots_from if first is not None else None
+        return JobStatus(
+            *key,
+            mode=self._modes[key],
+            state="" if decision is None else decision.state,
+            slots_now=None if has_ended else slots_now,
+            last_decision=decision,
+            last_rescale=None,
+            plan_status="" if first is None else "planned" if steps else first.status,
+            plan_reason="" if first is None else first.reason,
+            plan_as_of_s=None if first is None else first.as_of_s,
+            steps=steps,
+            has_ended=has_ended,
+        )
 
 
 def _models_of(trainings: list[dict[str, Any]]) -> ModelFacts:
@@ -272,42 +276,6 @@ def _models_of(trainings: list[dict[str, Any]]) -> ModelFacts:
         gate_at_s=newest["as_of"].timestamp(),
         gate_detail=newest["gate_detail"] or "",
         errors={name: in_use[f"{name}_mape"] for name in ("capacity", "recovery", "latency") if accepted},
-    )
-
-
-def _job_of(
-    key: JobKey,
-    mode: str,
-    *,
-    last: DecisionFact | None,
-    sent: DecisionFact | None,
-    plan: tuple[PlanRow, ...],
-    steps: tuple[StepFact, ...],
-    holds: list[HoldFact],
-    now_s: float,
-    counts: tuple[int, int],
-    waiting: tuple[Any, ...],
-) -> JobStatus:
-    decision, first = last, plan[0] if plan else None
-    steps = select_steps(steps, now_s)
-    has_ended = first is not None and first.has_ended and not _runs_since(decision, first.as_of_s)
-    slots_now = decision.slots_from if decision is not None else first.slots_from if first is not None else None
-    return JobStatus(
-        *key,
-        mode=mode,
-        state="" if decision is None else decision.state,
-        slots_now=None if has_ended else slots_now,
-        last_decision=decision,
-        last_rescale=sent,
-        plan_status="" if first is None else "planned" if steps else first.status,
-        plan_reason="" if first is None else first.reason,
-        plan_as_of_s=None if first is None else first.as_of_s,
-        steps=steps,
-        holds=tuple(holds),
-        waiting=waiting,
-        refusals=counts[0],
-        roll_backs=counts[1],
-        has_ended=has_ended,
     )
 
 

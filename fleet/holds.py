@@ -6,13 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fleet.facts import HoldFact
-from fleet.log_tables import Row, read_json
+from fleet.log_tables import JobKey, Row, read_json
 from include.control.holds import EVERYTHING, Hold, UnreadableHold, holds_of_variable
 from include.control.undo_orders import UndoOrder
 from include.settings import Settings
 from models.control.undo import name_hold_until
 
-JobKey = tuple[str, str]
 Lifted = Iterable[tuple[str, str, str]]
 """Cluster, job and id of what persons have lifted."""
 

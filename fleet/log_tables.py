@@ -6,7 +6,7 @@ A day whose files are the same is not read again, so a reader that lives on pays
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import cached_property, lru_cache
@@ -78,11 +78,7 @@ class _DayRows:
 
 
 class LogTables:
-    """Reads the log of one lake.
-
-    Args:
-        lake: folder or URI.
-    """
+    """Reads the log of one lake."""
 
     def __init__(self, lake: str) -> None:
         self._table = LakeTable(lake, CONTROL_LOG)
@@ -123,10 +119,7 @@ class LogTables:
     def read_whole_of(self, newest: pa.Table, sent: pa.Table, *, is_part: bool = False) -> LastRows:
         """Return whole rows of the rows of :meth:`read_light` that are given, at most one for each job.
 
-        Args:
-            newest: rows of :meth:`read_light`.
-            sent: others of them.
-            is_part: whether they are some jobs' alone, so that rows of others stay in memory.
+        ``is_part``: whether they are some jobs' alone, so that rows of others stay in memory.
         """
         if self._last is not None and self._last[0] is newest and self._last[1] is sent:
             return self._last[2]
@@ -155,10 +148,10 @@ class LogTables:
             for row in _pick(part, missing):
                 self._whole[_key(row)] = row
 
-    def read_lines(self, since: datetime, until: datetime, where: str) -> list[Row]:
-        """Return whole rows of a span of time, in the order in which they were made, with ``state`` as observed."""
+    def read_lines(self, since: datetime, until: datetime, where: str, columns: Sequence[str] = WHOLE) -> list[Row]:
+        """Return rows of a span of time, in the order in which they were made, with ``state`` as observed."""
         between = f"at >= '{since.isoformat()}' AND at <= '{until.isoformat()}'"
-        rows = self._table.read(WHOLE, since.date(), until.date(), f"{between} AND ({where})")
+        rows = self._table.read(columns, since.date(), until.date(), f"{between} AND ({where})")
         ordered = rows.sort_by([(name, "ascending") for name in ("at", "lease_number", "entry")]).to_pylist()
         return [row | {"state": state_of(row)} for row in ordered]
 

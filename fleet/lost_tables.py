@@ -48,12 +48,7 @@ class UnreadableTable(NamedTuple):
 
 
 def find_lost_tables(lake: str, states: Sequence[StageState]) -> list[UnreadableTable]:
-    """Return the lost tables of a lake, by name; a lake in which nothing was ever written has none.
-
-    Args:
-        lake: folder or URI.
-        states: how the tasks ended.
-    """
+    """Return the lost tables of a lake, by name; a lake in which nothing was ever written has none."""
     known = {table.name: table for table in vars(tables).values() if isinstance(table, Table)}
     present = {name for name, table in known.items() if _has_log(lake, table.relative_path)}
     lost: dict[str, str] = {}

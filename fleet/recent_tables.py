@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fleet.bands import BAND_COLUMNS, FORECAST_AGE, Band, band_of, coarsen_bins, sum_sources
-from fleet.by_job import RowsByJob
+from fleet.by_job import JobKey, RowsByJob
 from fleet.loads import LOAD_COLUMNS, LoadFact, coarsen_windows, load_of, sum_operators
 from include.control.small_objects import StoreUnreadableError
 from include.lake_table import LakeTable, is_between
@@ -24,7 +24,6 @@ from include.live_windows import SCHEMA, LiveCluster, LiveWindows
 from include.tables import FORECASTS, OBSERVATIONS
 from include.utc import floor_hour
 
-JobKey = tuple[str, str]
 Files = frozenset[str]
 FilesByHour = Mapping[tuple[date, int], Files]
 Held = dict[datetime, tuple[Files, RowsByJob]]
@@ -39,11 +38,7 @@ _DAY_BYTES = 64 * 2**20
 
 
 class RecentTables:
-    """Reads the windows and forecasts of one lake.
-
-    Args:
-        lake: folder or URI.
-    """
+    """Reads the windows and forecasts of one lake."""
 
     def __init__(self, lake: str) -> None:
         self._windows, self._forecasts = LakeTable(lake, OBSERVATIONS), LakeTable(lake, FORECASTS)
@@ -124,11 +119,7 @@ class RecentTables:
     ) -> dict[datetime, RowsByJob]:
         """Return the windows of hours; those whose files are the same as before are held, of others a day is read once.
 
-        Args:
-            hours: in order.
-            files: of all hours.
-            held: what was read before, which becomes what is read now.
-            change: of the rows of an hour, before they are held.
+        Hours are in order; ``change`` is done to the rows of an hour before they are held.
         """
         for past in sorted(held)[: -2 * (OLD_HOURS if held is self._old_hours else HOURS)]:
             del held[past]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
@@ -232,16 +232,13 @@ def _with_doubts(one: JobResult, backtests: Sequence[Row], advice: str, worth: f
         )
     if advice:
         doubts.append(advice)
-    values = {name: getattr(one, name) for name in one.__slots__}
-    return JobResult(**{**values, "against": tuple(doubts)})
+    return replace(one, against=tuple(doubts))
 
 
 def _describe_loss(one: JobResult, worth: float | None) -> str:
     """Return that a job costs more than before, beyond the intervals; empty where it does not.
 
-    Args:
-        one: the job.
-        worth: late minutes that cost as much as a slot for an hour; None: lateness costs nothing.
+    ``worth``: late minutes that cost as much as a slot for an hour; None: lateness costs nothing.
     """
     saved, late = one.saved, one.late
     if saved is None:

@@ -48,13 +48,7 @@ def saving_of(
     """Return what the steps of a job's newest plan save from now on; None without steps whose times are known.
 
     A plan's own figure of a step (``slot_hours_saved``) is against the slots of the step before it, so the figures of
-    several steps do not add up.
-
-    Args:
-        job: facts of it.
-        now_s: epoch seconds.
-        days: rows of ``gold.job_days`` of it.
-        taskmanager_slots: slots of a TaskManager, of which whole ones are paid.
+    several steps do not add up. ``days`` are rows of ``gold.job_days`` of it; whole TaskManagers are paid.
     """
     days = [row for row in days if row["until"].timestamp() > now_s - WEEKS_S]
     measured_s = sum(row["measured_s"] or 0.0 for row in days)
@@ -103,9 +97,7 @@ def sum_savings(savings: Sequence[PlanSaving]) -> PlanSaving | None:
 def describe_saving(one: PlanSaving, money: str = "") -> str:
     """Return what a plan saves: slot-hours and late minutes of both, against what, and until when.
 
-    Args:
-        one: the saving.
-        money: what the slot-hours are worth; empty where nobody has said.
+    ``money`` is what the slot-hours are worth, where somebody has said it.
     """
     before = "the mean of the last weeks" if one.is_of_weeks else "with what runs now"
     amount = f"{abs(one.slot_hours):,.{1 if abs(one.slot_hours) < 100 else 0}f}"

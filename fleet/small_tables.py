@@ -52,6 +52,7 @@ _MODELS = (
     *("as_of", "model_version", "gate", "gate_detail", "jobs", "operators", "observations"),
     *("capacity_mape", "recovery_mape", "latency_mape", "champion_before"),
 )
+_OUTCOMES = tuple(name for name in RESCALE_OUTCOMES.columns if name != "date")
 _QUARANTINE = ("cluster", "reason", "detail", "raw", "line_number", "observed_at", "source_file", "date", "hour")
 _OBSERVED = (
     *("operator", "window_start", "window_s", "parallelism", "is_source", "observed_processing_rate_per_s"),
@@ -61,11 +62,7 @@ _OBSERVED = (
 
 
 class SmallTables:
-    """Reads the tables of one lake besides the control log.
-
-    Args:
-        lake: folder or URI.
-    """
+    """Reads the tables of one lake besides the control log."""
 
     def __init__(self, lake: str) -> None:
         self._lake = lake
@@ -101,19 +98,15 @@ class SmallTables:
 
     def read_models(self) -> list[dict[str, Any]]:
         """Return the trainings in their order."""
-        table = self._table(MODEL_VERSIONS)
-        rows: list[dict[str, Any]] = self._once(
-            MODEL_VERSIONS, None, lambda: table.read(_MODELS, date.min, date.max).to_pylist()
-        )
-        return sorted(rows, key=lambda row: row["as_of"])
+        return self._read_whole(MODEL_VERSIONS, _MODELS, "as_of")
 
     def read_quality(self) -> list[dict[str, Any]]:
         """Return the intervals that were ingested, of each cluster, in their order."""
-        table = self._table(QUALITY)
-        rows: list[dict[str, Any]] = self._once(
-            QUALITY, None, lambda: table.read(_QUALITY, date.min, date.max).to_pylist()
-        )
-        return sorted(rows, key=lambda row: row["interval_end"])
+        return self._read_whole(QUALITY, _QUALITY, "interval_end")
+
+    def _read_whole(self, table: Table, columns: Sequence[str], order: str) -> list[dict[str, Any]]:
+        rows = self._once(table, None, lambda: self._table(table).read(columns, date.min, date.max).to_pylist())
+        return sorted(rows, key=lambda row: row[order])
 
     def read_coverage(self, now_s: float) -> dict[str, float]:
         """Return cluster -> share of past bins at or below q90, from the newest scores until now of methods in use."""
@@ -137,22 +130,15 @@ class SmallTables:
 
     def read_outcomes(self, now_s: float) -> list[dict[str, Any]]:
         """Return the rescales that were judged within the last week."""
-        today = date_of(now_s)
-        columns = [name for name in RESCALE_OUTCOMES.columns if name != "date"]
-        table = self._table(RESCALE_OUTCOMES)
-        rows: list[dict[str, Any]] = self._once(
-            RESCALE_OUTCOMES, today, lambda: table.read(columns, date_of(now_s - 7 * DAY_S), today).to_pylist()
-        )
-        return rows
+        today, table = date_of(now_s), self._table(RESCALE_OUTCOMES)
+        since = date_of(now_s - 7 * DAY_S)
+        return list(self._once(RESCALE_OUTCOMES, today, lambda: table.read(_OUTCOMES, since, today).to_pylist()))
 
     def read_outcomes_of(self, cluster: str, job: str, since: datetime, until: datetime) -> list[dict[str, Any]]:
         """Return the rescales of a job that were judged within a span of days."""
         where = f"{is_in('cluster', [cluster])} AND {is_in('job', [job])}"
-        columns = [name for name in RESCALE_OUTCOMES.columns if name != "date"]
-        rows: list[dict[str, Any]] = (
-            self._table(RESCALE_OUTCOMES).read(columns, since.date(), until.date(), where).to_pylist()
-        )
-        return rows
+        rows = self._table(RESCALE_OUTCOMES).read(_OUTCOMES, since.date(), until.date(), where)
+        return list(rows.to_pylist())
 
     def read_days(self, now_s: float) -> RowsOfJobs:
         """Return how jobs ran on each of the last dates, a quarter at most."""
@@ -198,14 +184,9 @@ class SmallTables:
     def read_windows(self, cluster: str, job: str, since: datetime, until: datetime) -> list[dict[str, Any]]:
         """Return the windows of a job that began within a span of a few hours."""
         hours = {(since + timedelta(hours=one)).hour for one in range(int((until - since).total_seconds() // 3600) + 2)}
-        where = " AND ".join(
-            [
-                is_in("cluster", [cluster]),
-                is_in("job", [job]),
-                f"hour IN ({', '.join(map(str, sorted(hours)))})",
-                is_between("window_start", since, until),
-            ]
-        )
+        of_job = f"{is_in('cluster', [cluster])} AND {is_in('job', [job])}"
+        of_hours = f"hour IN ({', '.join(map(str, sorted(hours)))})"
+        where = f"{of_job} AND {of_hours} AND {is_between('window_start', since, until)}"
         rows = self._table(OBSERVATIONS).read(_OBSERVED, since.date(), until.date(), where)
         return sorted(rows.to_pylist(), key=lambda row: (row["window_start"], row["operator"]))
 
@@ -215,11 +196,7 @@ class SmallTables:
     def _once(self, table: Table, inputs: Any, read: Callable[[], T], kind: str = "") -> T:
         """Return what is read; again only after the table or what else it depends on has changed.
 
-        Args:
-            table: that is read.
-            inputs: what else it depends on.
-            read: reads it.
-            kind: of what is read, where several are of one table.
+        ``kind``: of what is read, where several are of one table.
         """
         name, key = (table.name, kind), (self._table(table).read_version(), inputs)
         if self._read.get(name, (None,))[0] != key:

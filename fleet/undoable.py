@@ -41,11 +41,8 @@ class UndoableRescale:
 
 
 def find_undoable(newest: Row | None, sent: Row | None) -> UndoableRescale:
-    """Return what can be taken back of a job.
-
-    Args:
-        newest: its last row of the log; None without one.
-        sent: the answer to its last request that was sent; None without one.
+    """Return what can be taken back of a job, by its last row of the log and the answer to its last request that was
+    sent.
 
     Raises:
         NothingToUndoError: nothing can.

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from fleet.facts import WaitingFact
-from fleet.log_tables import Row
+from fleet.log_tables import JobKey, Row
 from include.control.approvals import Approval, WaitingStep
 from include.orchestration.waiting_steps import find_waiting
 from include.settings import Settings
@@ -17,22 +17,22 @@ from models.control.state import JobHistory
 from models.policies.memory import load
 from models.scheduling.figures import format_count
 
-JobKey = tuple[str, str]
 LiftedKeys = Collection[tuple[str, str, str]]
 """Cluster, job and id of each block that a person has lifted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Something of a job that only a person lifts.
+    """Something that is not tried of a job.
 
     Attributes:
         kind: ``block`` (a parallelism under which it failed) or ``suspension`` (back in dry-run).
         cluster, job: whose.
-        block_id: by which it is lifted.
+        block_id: by which a person lifts it; empty where it ends by itself.
         target: what is not tried, as a person reads it.
         because: why.
         since_s: since when, where it is known.
+        until_s: its end; infinite: until a person lifts it.
     """
 
     kind: str
@@ -42,6 +42,7 @@ class Block:
     target: str
     because: str
     since_s: float | None
+    until_s: float = math.inf
 
 
 def list_waiting(
@@ -62,6 +63,11 @@ def list_waiting(
 
 def find_blocks(row: Row, settings: Settings, lifted: Collection[str]) -> list[Block]:
     """Return what only a person lifts of a job: parallelism under which it failed, and its suspension."""
+    return [one for one in list_blocks(row, settings, lifted, 0.0) if math.isinf(one.until_s) and one.block_id]
+
+
+def list_blocks(row: Row, settings: Settings, lifted: Collection[str], now_s: float) -> list[Block]:
+    """Return what is not tried of a job at a time, but for what was lifted."""
     try:
         history = load(JobHistory, row["history"])
     except ValueError:  # the controller refuses the job, and says so
@@ -70,11 +76,11 @@ def find_blocks(row: Row, settings: Settings, lifted: Collection[str]) -> list[B
     names = dict(row["operators"] or ())
     result = []
     for one in history.blocked:
-        if math.isinf(one.until_s) and one.block_id and one.block_id not in lifted:
+        if now_s < one.until_s and one.block_id not in lifted:
             target = ", ".join(
                 f"{names.get(vertex, vertex)} {count}" for vertex, count in sorted(one.parallelism.items())
             )
-            result.append(Block("block", cluster, job, one.block_id, target, one.because, None))
+            result.append(Block("block", cluster, job, one.block_id, target, one.because, None, one.until_s))
     levels = (settings.limits, settings.cluster(cluster).limits, settings.job_limits(cluster, job))
     most = min(level.bad_steps_max for level in levels if level.bad_steps_max is not None)
     suspended = name_suspension(history, Limits(bad_steps_max=most, lifted_blocks=tuple(lifted)))

@@ -69,14 +69,7 @@ Doing = Callable[[FleetReader, LakeSnapshot, FormRequest], str]
 
 
 def add_acts(app: FastAPI, source: FleetSource, access: Access, show_job: Callable[..., Response]) -> None:
-    """Add the routes.
-
-    Args:
-        app: to add them to.
-        source: what is read before.
-        access: how visitors are known, and the secret of tokens.
-        show_job: returns the page of a job with a problem on it.
-    """
+    """Add the routes. ``show_job`` returns the page of a job with a problem on it."""
 
     def route(path: str, role: RoleAct, do: Doing) -> None:
         async def read_form(request: Request, visitor: Visitor = Depends(access.admit)) -> dict[str, str]:

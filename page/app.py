@@ -44,12 +44,7 @@ DONE = {
 
 
 def build_app(source: FleetSource, access: Access) -> FastAPI:
-    """Return the application.
-
-    Args:
-        source: what it reads.
-        access: how visitors are known; every route depends on it.
-    """
+    """Return the application. Every route depends on ``access``."""
     app = FastAPI(
         title="Tidewise",
         dependencies=[Depends(access.admit)],

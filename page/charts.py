@@ -176,10 +176,7 @@ def round_up(value: float) -> float:
 def draw_strip(slots: Iterable[tuple[float, float, int, bool]], since_s: float, until_s: float) -> Markup:
     """Return the planned slots of a day as a small drawing.
 
-    Args:
-        slots: beginning and end, epoch seconds, slots, and whether it is at risk of being late.
-        since_s: left end.
-        until_s: right end.
+    A span has its ends, epoch seconds, its slots, and whether it is at risk of being late.
     """
     spans = [one for one in slots if one[1] > since_s and one[0] < until_s]
     if not spans:

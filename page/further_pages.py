@@ -15,14 +15,7 @@ from page.visitors import Access, Visitor
 
 
 def add_pages(app: FastAPI, source: FleetSource, access: Access, show: Callable[..., HTMLResponse]) -> None:
-    """Add the routes.
-
-    Args:
-        app: to add them to.
-        source: what they read.
-        access: how visitors are known.
-        show: returns a page from its template, the visitor and its content.
-    """
+    """Add the routes. ``show`` returns a page from its template, the visitor and its content."""
 
     def now_of(request: Request) -> float:
         clock_s = source.clock()

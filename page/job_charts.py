@@ -23,12 +23,7 @@ def draw_charts(
 ) -> tuple[Chart, ...]:
     """Return the charts of a job: load, slots, busy share and age of the backlog.
 
-    Args:
-        reader: of the lake.
-        look: the time that is looked at.
-        facts: of the job.
-        hours: so far back.
-        log: rows of :data:`fleet.log_tables.LIGHT` of the job, in their order.
+    ``log`` has rows of :data:`fleet.log_tables.LIGHT` of the job, in their order.
     """
     cluster, job = facts.cluster, facts.job
     now_s = look.facts.at_s

@@ -82,11 +82,8 @@ def list_rescales(
 ) -> list[RescaleRow]:
     """Return the requests of a job, the newest first; a request and its answer are one line.
 
-    Args:
-        log: rows of :data:`fleet.log_tables.LIGHT` of the job, in their order.
-        judged: rows of ``gold.rescale_outcomes``.
-        cluster: of the job.
-        job: its name.
+    ``log`` has rows of :data:`fleet.log_tables.LIGHT` of the job, in their order, ``judged`` those of
+    ``gold.rescale_outcomes``.
     """
     outcomes = [outcome_of(row) for row in judged if (row["cluster"], row["job"]) == (cluster, job)]
     lines, last = list[RescaleRow](), dict[tuple[str, str], int]()

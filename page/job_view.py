@@ -42,7 +42,7 @@ from page.job_lines import (
     sum_days,
 )
 from page.money import Price, price_of
-from page.shortfall import SlotPrice, describe_standing, slot_price_of
+from page.shortfall import describe_standing, slot_price_of
 from page.shown_names import names_of
 from page.source import LakeSnapshot
 
@@ -75,7 +75,7 @@ class JobPage:
     decisions: tuple[DecisionRow, ...]
     curves: tuple[Curve, ...]
     price: Price | None
-    slot_price: SlotPrice | None
+    slot_price: float | None
     standing: str
     names: Mapping[str, str]
     vertices: Mapping[str, str]

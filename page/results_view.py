@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from fleet.small_tables import RowsOfJobs, select_newest
 from include.place import place
 from models.intervals import Estimate
 from page.money import Price, price_of
-from page.shortfall import SlotPrice, slot_price_of
+from page.shortfall import slot_price_of
 
 DAYS = 30
 JOBS = 200
@@ -82,11 +83,7 @@ class ResultsPage:
 
 
 class ResultsReader:
-    """Keeps what was worked out until the tables change.
-
-    Args:
-        reader: of the lake.
-    """
+    """Keeps what was worked out until the tables change."""
 
     def __init__(self, reader: FleetReader) -> None:
         self.reader = reader
@@ -116,7 +113,8 @@ class ResultsReader:
             days, steps = ([row for row in rows if row["date"] <= today] for rows in (days, steps))
             price = price_of(self.reader.settings)
             compared = select_newest(backtests, now_s)
-            made = form_results(period, days, steps, compared, advice=advice, price=price, worth_of=self._worth_of)
+            worth_of = partial(slot_price_of, self.reader.settings)
+            made = form_results(period, days, steps, compared, advice=advice, price=price, worth_of=worth_of)
             self._views[key] = replace(
                 made,
                 certificates=tuple(sorted(select_newest(certificates, now_s), key=_order_certificate)),
@@ -126,17 +124,10 @@ class ResultsReader:
                 del self._views[oldest]
         return self._views[key]
 
-    def _worth_of(self, cluster: str, job: str) -> float | None:
-        return _minutes_of(slot_price_of(self.reader.settings, cluster, job))
-
 
 def _order_certificate(row: Mapping[str, Any]) -> tuple[float, str, str]:
     regret = row["regret"]
     return -float("-inf" if regret is None else regret), row["cluster"], row["job"]
-
-
-def _minutes_of(price: SlotPrice | None) -> float | None:
-    return None if price is None else price.late_minutes_per_slot_hour
 
 
 def choose_period(month: str, today: date) -> Period:

@@ -48,16 +48,7 @@ def save_page(
     read_curves: Callable[[str, str], Sequence[Curve]],
     code_version: str,
 ) -> SavedPage:
-    """Write the page as it is known at a time.
-
-    Args:
-        settings: in force.
-        variables: of the environment, which may hold everything.
-        at_s: epoch seconds.
-        path: of the file.
-        read_curves: returns the learnt capacities of a job's operators.
-        code_version: of what writes it.
-    """
+    """Write the page as it is known at a time. ``read_curves`` returns the learnt capacities of a job's operators."""
     reader = FleetReader(settings, variables)
     look = look_at(reader, None, at_s)
     view = form_view(look, Query(), rows=ROWS)

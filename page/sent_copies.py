@@ -33,9 +33,7 @@ class ResizeRequest:
 def form_copies(step: StepFact, vertices: Mapping[str, str]) -> Iterator[ResizeRequest]:
     """Yield the copies of a step and of its neighbours, but of none with an operator whose vertex is not known.
 
-    Args:
-        step: of a plan.
-        vertices: operator -> vertex id.
+    ``vertices``: operator -> vertex id.
     """
     sizes = [("this step", step.slots_to, step.parallelism_to)]
     neighbours = (("safer", step.safer), ("cheaper", step.cheaper))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fleet.facts import StepFact
 from fleet.shown import show_rate
 from include.settings import Settings
@@ -13,19 +11,8 @@ from models.scheduling.figures import format_late
 _CLIPPED = "clipped to the maximum"
 
 
-@dataclass(frozen=True, slots=True)
-class SlotPrice:
-    """What planning weighs against each other.
-
-    Attributes:
-        late_minutes_per_slot_hour: so many late minutes cost as much as a slot for an hour.
-    """
-
-    late_minutes_per_slot_hour: float
-
-
-def slot_price_of(settings: Settings, cluster: str, job: str) -> SlotPrice | None:
-    """Return what a slot costs in late minutes; None where lateness costs nothing.
+def slot_price_of(settings: Settings, cluster: str, job: str) -> float | None:
+    """Return how many late minutes cost as much as a slot for an hour; None where lateness costs nothing.
 
     A minute with all slots of a job costs ``resource_weight`` and a late one ``late_weight``.
     """
@@ -33,10 +20,10 @@ def slot_price_of(settings: Settings, cluster: str, job: str) -> SlotPrice | Non
     most = min(one for one in (of_job.slots_max, settings.cluster(cluster).slots_max, settings.limits.slots_max) if one)
     if costs.late_weight <= 0:
         return None
-    return SlotPrice(60 * costs.resource_weight / most / costs.late_weight)
+    return 60 * costs.resource_weight / most / costs.late_weight
 
 
-def describe_shortfall(step: StepFact, price: SlotPrice | None) -> str:
+def describe_shortfall(step: StepFact, price: float | None) -> str:
     """Return why a step is planned whose capacity is below the 90% load; empty for any other."""
     if step.capacity_per_s is None or step.load_q90_per_s is None or step.capacity_per_s >= step.load_q90_per_s:
         return ""
@@ -48,7 +35,7 @@ def describe_shortfall(step: StepFact, price: SlotPrice | None) -> str:
     if price is None or step.effective_at_s is None or step.valid_until_s is None:
         return f"{below}: more slots would cost more than the late minutes that they prevent."
     hours = (step.valid_until_s - step.effective_at_s) / 3600
-    worth = hours * price.late_minutes_per_slot_hour
+    worth = hours * price
     return (
         f"{below}, on purpose: one slot more for these {hours:.1f} h costs as much as {worth:.1f} late minutes, "
         "and planning expects to prevent fewer."
@@ -67,8 +54,8 @@ def describe_standing(row: PlanRow) -> str:
     )
 
 
-def describe_slot_price(price: SlotPrice | None) -> str:
+def describe_slot_price(price: float | None) -> str:
     """Return what planning weighs, in one clause."""
     if price is None:
         return "lateness costs nothing (planner.costs.late_weight = 0)"
-    return f"a slot for an hour costs as much as {price.late_minutes_per_slot_hour:.2g} late minutes"
+    return f"a slot for an hour costs as much as {price:.2g} late minutes"

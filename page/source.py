@@ -12,14 +12,13 @@ from typing import NamedTuple
 from fleet.facts import FleetStatus
 from fleet.fleet_reader import FleetReader
 from fleet.loads import LoadFact
-from fleet.small_tables import RowsOfJobs
+from fleet.small_tables import JobKey, RowsOfJobs
 from include.lake_table import timestamp_of
 from include.place import place
 from include.settings import Settings
 from include.tables.plan_row import PlanRow
 from page.results_view import ResultsPage, ResultsReader
 
-JobKey = tuple[str, str]
 FRESH_S = 2.0
 """Facts of the present are used again for so long: a page, its style sheet and a reload are one look at the fleet."""
 PAST_FRESH_S, LOOKS = 30.0, 8
@@ -72,11 +71,7 @@ class _CachedSnapshot(NamedTuple):
 class FleetSource:
     """Reads for requests of several threads, one after the other.
 
-    Args:
-        load: returns the settings in force.
-        find_origin: returns where they come from.
-        variables: of the environment, which may hold everything.
-        clock: epoch seconds.
+    ``find_origin`` returns where the settings come from.
     """
 
     def __init__(

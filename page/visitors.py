@@ -54,9 +54,7 @@ def admit_everyone() -> Visitor:
 def admit_with_token(token: str, login: str) -> Callable[..., Visitor]:
     """Return what admits whoever has opened the printed link: its token becomes a cookie of the browser.
 
-    Args:
-        token: of the link ``/?token=...``.
-        login: by whose name acts are recorded.
+    Acts are recorded under ``login``.
     """
 
     def admit(request: Request) -> Visitor:

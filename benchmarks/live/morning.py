@@ -33,7 +33,7 @@ from benchmarks.replay.replay_traces import read_trace
 from cli.arguments import CommandParser, UsageError, moment, number, whole_number
 from cli.embedded import below
 from cli.out_lock import hold_folder
-from cli.workers import exit_on_sigterm
+from cli.process_group import exit_on_sigterm
 from include.atomic_write import write_json, write_text
 from include.flink.faults import FlinkError
 from include.settings import SETTINGS_FILE_VARIABLE, load_settings

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from controller.log.control_log import LogEntry, Provenance
-from controller.log.log_codec import EntryMetadata, row_of
+from controller.log.log_codec import row_of
 from include.arrow_rows import arrow_schema
 from include.lake_table import LakeTable, timestamp_of
 from include.tables import CONTROL_LOG, FORECASTS, MODEL_VERSIONS, OBSERVATIONS, OPERATOR_KEYS, PLANS, QUALITY, Table
@@ -200,9 +200,7 @@ def log_rows(size: Size, end: datetime) -> Iterator[dict[str, Any]]:
         turn, place = divmod(made, size.jobs)
         at_s, is_request = first_s + length_s * made / size.log_rows, turn % 10 == place % 10
         if (turn, is_request) not in decided:
-            decided[turn, is_request] = [
-                row_of(one, EntryMetadata(1, 0, "made-up")) for one in _entries(at_s, is_request)
-            ]
+            decided[turn, is_request] = [row_of(one, 1, 0, "made-up") for one in _entries(at_s, is_request)]
         for row in decided[turn, is_request]:
             entries[place] += 1
             at = timestamp_of(at_s + 0.5 * bool(row["answer"]))

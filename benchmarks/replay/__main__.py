@@ -26,7 +26,7 @@ from benchmarks.replay.replay_traces import ColumnChoice, TraceError
 from benchmarks.replay.scenarios import SCENARIOS, apply_scenario
 from benchmarks.replay.synthetic_loads import SYNTHETIC, read_load
 from cli.arguments import CommandParser, number, require_writable_file, whole_number
-from cli.workers import exit_on_sigterm
+from cli.process_group import exit_on_sigterm
 from include.policy_catalogue import Decides
 from include.settings import Costs, Planner, Timing
 from include.utc import HOUR_S

@@ -26,7 +26,7 @@ from benchmarks.replay.rivals.rival_options import CandidateForm
 from benchmarks.replay.search_spaces import SPACES
 from benchmarks.replay.split import UNSEEN, Piece, SplitSide, read_piece, read_split
 from cli.arguments import CommandParser, whole_number
-from cli.workers import exit_on_sigterm
+from cli.process_group import exit_on_sigterm
 from lab.commands.workers import end_with_parent
 from lab.replay.conditions import Conditions
 

@@ -11,11 +11,7 @@ TIMEOUT_S = 5.0
 
 
 def check_brokers(bootstrap: str) -> Finding:
-    """Check that a broker accepts connections.
-
-    Args:
-        bootstrap: ``host:port`` of brokers, separated by commas.
-    """
+    """Check that a broker accepts connections, of ``host:port`` separated by commas."""
     reached, faults = [], []
     for one in bootstrap.split(","):
         host, _, port = one.strip().rpartition(":")

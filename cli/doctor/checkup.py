@@ -45,12 +45,7 @@ class CheckOptions:
 
 
 def run_checks(extent: CheckOptions, on_done: Callable[[str, list[Finding]], None]) -> list[Finding]:
-    """Return all findings, in the order of the parts.
-
-    Args:
-        extent: what to look at.
-        on_done: called with the name of each part when its checks are done.
-    """
+    """Return all findings, in the order of the parts; ``on_done`` gets those of each part when they are done."""
     settings, about_settings = read_settings()
     machine = [check_interpreter(), check_shared_libraries(), check_java(), *about_settings]
     on_done("machine", machine)
@@ -81,7 +76,7 @@ def list_checks(extent: CheckOptions, settings: Settings) -> Iterable[tuple[str,
             yield f"operator of {name}", partial(check_operator, name, cluster)
     for name in sorted(set(extent.clusters) - set(live)):
         fault = error(f"cluster {name}", "address", "the settings name none with a rest_url", "correct --cluster")
-        yield f"cluster {name}", partial(_return, fault)
+        yield f"cluster {name}", partial(list, [fault])
     for name, cluster in settings.clusters.items():
         if cluster.prometheus.url is not None and (not extent.clusters or name in extent.clusters):
             yield f"Prometheus of {name}", partial(check_server, name, cluster)
@@ -104,10 +99,6 @@ def check_server(name: str, cluster: Cluster) -> list[Finding]:
     except SecretError as problem:
         return [error("Prometheus", "secret", str(problem), f"correct [clusters.{name}.prometheus.connection]")]
     return check_series(probe, SeriesNames(server.names, server.matchers))
-
-
-def _return(finding: Finding) -> Finding:
-    return finding
 
 
 def _run(name: str, check: Callable[[], Found], on_done: Callable[[str, list[Finding]], None]) -> list[Finding]:

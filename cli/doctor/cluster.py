@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,7 +13,6 @@ from cli.doctor.cluster_access import (
     check_latency,
     check_version,
     find_skew_s,
-    find_version,
 )
 from cli.doctor.cluster_jobs import (
     ClusterJob,
@@ -41,7 +40,7 @@ from cli.doctor.probe import Probe, ProbeError
 from cli.doctor.stops import check_stops, read_stops
 from include.flink import endpoints
 from include.flink.credentials import SecretError
-from include.flink.versions import Version
+from include.flink.versions import read_version
 from include.settings import Cluster, Settings
 
 FETCH_S = 0.5  # the JobManager fetches metrics only after it was asked for some
@@ -76,6 +75,7 @@ def _check_inside(
     settings: Settings,
 ) -> list[Finding]:
     part, configuration, jobs = f"cluster {name}", read_configuration(probe), read_jobs(probe)
+    version = read_version(config.get("flink-version"))
     try:
         stops = read_stops(settings, name, datetime.now(UTC))
     except Exception:  # a lake that cannot be read is a finding of its own
@@ -89,8 +89,8 @@ def _check_inside(
         check_version(part, config),
         check_scheduler(part, configuration, reported),
         *check_autoscaler(part, configuration, own, [job.name for job in jobs if not job.tells_configuration]),
-        *check_keys(part, configuration, find_version(config)),
-        *check_rescale_history(part, configuration, find_version(config)),
+        *check_keys(part, configuration, version),
+        *check_rescale_history(part, configuration, version),
         check_stale_metrics(part, configuration),
         *check_stops(part, stops, configuration, triggers_checkpoint=settings.apply.trigger_checkpoint),
         check_slots(part, overview.payload if overview.is_ok else {}, configuration, cluster),
@@ -98,20 +98,17 @@ def _check_inside(
         check_latency(part, probe, count_requests(jobs), cluster),
         check_names(part, jobs),
         *check_topic_keys(part, jobs, cluster),
-        *check_job_keys(part, part.removeprefix("cluster "), jobs, settings),
-        *[finding for job in jobs for finding in check_job(part, job, cluster, configuration, find_version(config))],
-    ]
-
-
-def check_job(
-    part: str, job: ClusterJob, cluster: Cluster, configuration: Mapping[str, str], version: Version | None
-) -> list[Finding]:
-    """Return the findings of a job."""
-    return [
-        check_checkpoints(part, job, configuration, version),
-        *check_metrics(part, job),
-        check_slot_sharing(part, job),
-        check_max_parallelism(part, job, cluster),
+        *check_job_keys(part, name, jobs, settings),
+        *(
+            finding
+            for job in jobs
+            for finding in (
+                check_checkpoints(part, job, configuration, version),
+                *check_metrics(part, job),
+                check_slot_sharing(part, job),
+                check_max_parallelism(part, job, cluster),
+            )
+        ),
     ]
 
 

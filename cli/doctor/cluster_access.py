@@ -8,7 +8,7 @@ from typing import Any
 
 from cli.doctor.findings import Finding, error, ok, warning
 from cli.doctor.probe import Probe, ProbeError, ProbeReply
-from include.flink.versions import NEWEST_TRIED, OLDEST, Version, read_version
+from include.flink.versions import NEWEST_TRIED, OLDEST, read_version
 from include.settings import Cluster, Ingest
 
 SLOW_SHARE = 0.5
@@ -43,14 +43,9 @@ def _describe_refusal(url: str, status: int) -> tuple[str, str]:
     return text, "let this user GET /config, /overview, /jobs and PUT /jobs/:id/resource-requirements"
 
 
-def find_version(config: dict[str, Any]) -> Version | None:
-    """Return the version that ``/config`` tells; None for a text that names none."""
-    return read_version(config.get("flink-version"))
-
-
 def check_version(part: str, config: dict[str, Any]) -> Finding:
     """Check that Flink can be rescaled through REST, from 1.18 on."""
-    text, result = f"Flink {config.get('flink-version')}", find_version(config)
+    text, result = f"Flink {config.get('flink-version')}", read_version(config.get("flink-version"))
     if result is None:
         return warning(part, "version", f"{text}: no version that is known", "read the first plans as advice only")
     if result < OLDEST:

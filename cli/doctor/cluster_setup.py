@@ -23,10 +23,7 @@ def read_configuration(probe: Probe) -> dict[str, str]:
 def check_scheduler(part: str, configuration: Mapping[str, str], requirements: Mapping[str, bool]) -> Finding:
     """Check that the adaptive scheduler runs: no other one changes the parallelism of a running job.
 
-    Args:
-        part: of the finding.
-        configuration: of the JobManager.
-        requirements: job -> whether Flink tells its resource requirements, which the adaptive scheduler does.
+    ``requirements``: job -> whether Flink tells its resource requirements, as it does with that scheduler.
     """
     if cluster_facts.is_reactive(configuration):
         text = "reactive mode: Flink gives a job every slot that it finds"
@@ -52,11 +49,7 @@ def check_autoscaler(
 ) -> list[Finding]:
     """Check that nothing else rescales the jobs.
 
-    Args:
-        part: of the findings.
-        configuration: of the JobManager.
-        jobs: job -> its own configuration.
-        untold: jobs that do not tell their own.
+    ``jobs`` has the configuration of each of its own, ``untold`` names those that do not tell theirs.
     """
     every = {"the cluster": configuration, **jobs}
     scaled = [name for name, one in every.items() if cluster_facts.active_autoscaler(one) is not None]

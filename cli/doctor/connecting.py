@@ -14,13 +14,7 @@ from include.settings.connection import Connection
 def open_probe(
     url: str, connection: Connection, headers: Mapping[str, str] | None = None, server: Server = FLINK
 ) -> Probe:
-    """Return a probe.
-
-    Args:
-        url: of the server.
-        connection: how it is reached.
-        headers: further ones.
-        server: what it is, for remedies.
+    """Return a probe of a server; ``server`` says what it is, for remedies.
 
     Raises:
         SecretError: a secret or a certificate's file cannot be read.

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from cli.doctor.findings import Finding, Level, error, list_names, ok, warning
+from controller.actuators.resource_directory import read_resources
 from include.kubernetes.api import ResourceApi, open_api
 from include.kubernetes.faults import ApiError
-from include.kubernetes.job_resource import (
-    DEPLOYMENT,
-    GROUP,
-    SESSION_JOB,
-    JobResource,
-    find_upgrade_reason,
-    read_job_resource,
-)
+from include.kubernetes.job_resource import GROUP, JobResource, find_upgrade_reason
 from include.kubernetes.manifests import EVENTS, Placement, form_rights, list_rights
-from include.kubernetes.overrides import OverridesError
 from include.settings import Cluster
 
 _APPLY = "apply the rbac.yaml that `tidewise manifests` writes"
@@ -47,10 +39,13 @@ def check_resources(part: str, cluster: Cluster, api: AccessReviewApi) -> list[F
         rights = check_rights(part, cluster, api)
         if any(one.level is Level.ERROR for one in rights):
             return rights
-        resources, unreadable = _read(cluster, api)
+        resources, unreadable = read_resources(api, cluster.kubernetes)
     except ApiError as problem:
         return [error(part, "API server", str(problem), "correct kubeconfig, context and namespace; is it up?")]
-    findings = [*rights, *(error(part, "resource", why, "correct its map of overrides") for why in unreadable)]
+    findings = list(rights)
+    for name, why in unreadable.items():
+        reported = f"{cluster.kubernetes.kind} {name}: {why}"
+        findings.append(error(part, "resource", reported, "correct its map of overrides"))
     if not resources:
         where = f"namespace {cluster.kubernetes.namespace} has no {cluster.kubernetes.kind}"
         return [*findings, warning(part, "resources", where, "correct kubernetes.namespace, kind or deployment")]
@@ -101,21 +96,3 @@ def _check_autoscaler(part: str, resource: JobResource, cluster: Cluster) -> Fin
         f'into spec.flinkConfiguration of {resource.title}, or set kubernetes.mode = "guide"'
     )
     return error(part, check, "acts: both would rescale the job", remedy)
-
-
-def _read(cluster: Cluster, api: ResourceApi) -> tuple[list[JobResource], Sequence[str]]:
-    own = cluster.kubernetes
-    sessions: dict[str, Mapping[str, Any] | None] = {}
-    readable, unreadable = [], []
-    for result in api.list_resources(own.kind):
-        name = str(result.get("metadata", {}).get("name", ""))
-        deployment = str(result.get("spec", {}).get("deploymentName", "")) if own.kind == SESSION_JOB else name
-        if own.deployment not in {None, deployment}:
-            continue
-        if own.kind == SESSION_JOB and deployment not in sessions:
-            sessions[deployment] = api.read_resource(DEPLOYMENT, deployment)
-        try:
-            readable.append(read_job_resource(result, sessions.get(deployment)))
-        except OverridesError as problem:
-            unreadable.append(f"{own.kind} {name}: {problem}")
-    return readable, unreadable

@@ -56,14 +56,12 @@ class ProbeReply:
         status: of HTTP.
         headers: by lower-case name.
         payload: of JSON; None where the body is none.
-        seconds: that it took.
         at_s: epoch seconds at the middle of the request.
     """
 
     status: int
     headers: Mapping[str, str]
     payload: Any
-    seconds: float
     at_s: float
 
     @property
@@ -75,11 +73,8 @@ class ProbeReply:
 class Probe:
     """Requests to one server; each path is asked for once.
 
-    Args:
-        url: such as ``http://jobmanager:8081``.
-        options: of urllib3's pool, for TLS and authentication.
-        proxy: address and headers of a proxy; None for none, also where the environment names one.
-        server: what it is, for remedies.
+    ``options`` are those of urllib3's pool. A proxy has an address and headers; None for none, also where the
+    environment names one.
     """
 
     def __init__(
@@ -132,7 +127,7 @@ class Probe:
         except ValueError:
             payload = None
         headers = {name.lower(): value for name, value in result.headers.items()}
-        return ProbeReply(result.status, headers, payload, seconds, started_s + seconds / 2)
+        return ProbeReply(result.status, headers, payload, started_s + seconds / 2)
 
 
 def name_cause(url: str, problem: HTTPError, server: Server = FLINK) -> ProbeError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
@@ -61,15 +61,12 @@ class SeriesNames:
         return f"{name}{{{','.join(self.matchers)}}}" if self.matchers else name
 
 
-def check_series(probe: Probe, wanted_names: SeriesNames | None = None, jobs: Collection[str] = ()) -> list[Finding]:
-    """Return which series are missing.
+FLINKS = SeriesNames()
+"""Those that Flink's reporter gives."""
 
-    Args:
-        probe: of the server, its prefix included.
-        wanted_names: what to look for; None for the names that Flink's reporter gives.
-        jobs: names of the jobs to look for, as Flink has them; empty for those that the server knows.
-    """
-    names = wanted_names or SeriesNames()
+
+def check_series(probe: Probe, names: SeriesNames = FLINKS) -> list[Finding]:
+    """Return which series are missing of the jobs that a server knows; the probe has its prefix."""
     try:
         result = {name: _count_by_job(probe, names, name) for name in (*names.needed, *names.useful)}
     except ProbeError as problem:
@@ -77,14 +74,13 @@ def check_series(probe: Probe, wanted_names: SeriesNames | None = None, jobs: Co
     except SeriesError as problem:
         return [error(PART, "address", str(problem), problem.remedy)]
     known = {job for counts in result.values() for job in counts}
-    wanted = {_as_label(job) for job in jobs} or known
     first = ok(PART, "address", f"{probe.url} replies, with {format_count(len(known), 'job')}")
-    if not wanted:
+    if not known:
         remedy = (
             "set metrics.reporter.prom.factory.class in Flink's configuration, and scrape JobManager and TaskManagers"
         )
         return [first, error(PART, "series", f"no series of Flink's reporter ({names.needed[0]})", remedy)]
-    judged = [_judge_job(job, names, result) for job in sorted(wanted)]
+    judged = [_judge_job(job, names, result) for job in sorted(known)]
     return [first, check_retention(probe), *judged, _check_labels(probe, names)]
 
 
@@ -173,8 +169,3 @@ def _check_labels(probe: Probe, names: SeriesNames) -> Finding:
         remedy = "leave Flink's labels in the scrape configuration's relabelling"
         return error(PART, "labels", f"series lack {list_names(missing)}: subtasks cannot be told apart", remedy)
     return ok(PART, "labels", ", ".join(names.labels))
-
-
-def _as_label(job: str) -> str:
-    """Return a name as Flink's reporter writes it."""
-    return "".join(letter if letter.isascii() and (letter.isalnum() or letter in "_:") else "_" for letter in job)

@@ -17,7 +17,7 @@ def read_settings() -> tuple[Settings | None, list[Finding]]:
         settings = load_settings()
     except SettingsError as refused:
         return None, [_describe_fault(fault) for fault in refused.faults or (str(refused),)]
-    return settings, [_describe_file(path), check_clusters(settings), check_raw(settings)]
+    return settings, [_describe_file(path), check_clusters(settings), ok(PART, "paths.raw", settings.paths.raw)]
 
 
 def _describe_fault(fault: str) -> Finding:
@@ -42,8 +42,3 @@ def check_clusters(settings: Settings) -> Finding:
             "run `tidewise init`, or write rest_url under [clusters.<name>]",
         )
     return ok(PART, "clusters", f"{len(live)} with an address: {', '.join(live)}")
-
-
-def check_raw(settings: Settings) -> Finding:
-    """Say where raw files are written."""
-    return ok(PART, "paths.raw", settings.paths.raw)

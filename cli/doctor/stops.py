@@ -39,11 +39,7 @@ def check_stops(
 ) -> list[Finding]:
     """Say how long each job stops for a rescale, and what shortens it where that is long.
 
-    Args:
-        part: of the findings.
-        stops: of :func:`read_stops`.
-        configuration: of the cluster; empty where it is not told.
-        triggers_checkpoint: whether a checkpoint is asked for with a request.
+    ``stops`` are of :func:`read_stops`; an empty configuration is not told.
     """
     remedies = []
     if configuration and not any(configuration.get(key) == "true" for key in LOCAL_RECOVERY):

@@ -51,12 +51,7 @@ def check_tables(settings: Settings) -> list[Finding]:
 
 
 def check_place(part: str, uri: str) -> list[Finding]:
-    """Do so below one root.
-
-    Args:
-        part: what the root is, for the findings.
-        uri: folder or URI.
-    """
+    """Do so below one root, a folder or URI that findings call ``part``."""
     name = f"_doctor/{uuid.uuid4().hex}"
     findings: list[Finding] = []
     try:

@@ -21,20 +21,11 @@ class RequestUnknownError(Exception):
     """No reply: the request may have arrived or not."""
 
 
-class ReadinessProbe(Protocol):
-    """What can be asked of a cluster about a job that a request is about."""
-
-    def inspect(self, job: str, job_id: str) -> Readiness | None:
-        """Return what the cluster says of a job right before a request; None where nothing is ever sent."""
-
-    def read_failures(self, job: str, job_id: str) -> tuple[Failure, ...] | None:
-        """Return the failures of a job that the cluster remembers; None when it does not tell."""
-
-    def trigger_checkpoint(self, job: str, job_id: str) -> None:
-        """Ask for a checkpoint; that it is refused is logged and harms nothing."""
+Observation = ObservedJob | RequestUnknownError
+"""What a cluster says of a job, or why it says nothing."""
 
 
-class Actuator(ReadinessProbe, Protocol):
+class Actuator(Protocol):
     """What changes the parallelism of a cluster's jobs: observe, ask before a request, and request.
 
     A request is confirmed when :meth:`observe` shows the job at what was asked for, and withdrawn by a request for what
@@ -48,6 +39,22 @@ class Actuator(ReadinessProbe, Protocol):
             RequestUnknownError: the cluster does not reply.
         """
 
+    def observe_all(self, jobs: Iterable[str]) -> dict[str, Observation]:
+        """Return what the cluster says of each job, or why it says nothing.
+
+        Raises:
+            RequestUnknownError: the cluster does not reply.
+        """
+
+    def inspect(self, job: str, job_id: str) -> Readiness | None:
+        """Return what the cluster says of a job right before a request; None where nothing is ever sent."""
+
+    def read_failures(self, job: str, job_id: str) -> tuple[Failure, ...] | None:
+        """Return the failures of a job that the cluster remembers; None when it does not tell."""
+
+    def trigger_checkpoint(self, job: str, job_id: str) -> None:
+        """Ask for a checkpoint; that it is refused is logged and harms nothing."""
+
     def request(self, job: str, job_id: str, target: Parallelism) -> None:
         """Ask for a parallelism, once.
 
@@ -58,12 +65,27 @@ class Actuator(ReadinessProbe, Protocol):
         """
 
 
-class ClusterActuator(Actuator, Protocol):
-    """An actuator that can ask for many jobs at once."""
+class SilentActuator:
+    """What an actuator does that sends nothing, and says why."""
 
-    def observe_all(self, jobs: Iterable[str]) -> dict[str, ObservedJob | RequestUnknownError]:
-        """Return what the cluster says of each job, or why it says nothing.
+    def __init__(self, why: str) -> None:
+        self._why = why
+
+    def inspect(self, job: str, job_id: str) -> Readiness | None:  # noqa: ARG002 - nothing is asked
+        """Return None: nothing is ever sent."""
+        return None
+
+    def read_failures(self, job: str, job_id: str) -> tuple[Failure, ...] | None:  # noqa: ARG002 - see above
+        """Return None: nothing was sent that could have failed."""
+        return None
+
+    def trigger_checkpoint(self, job: str, job_id: str) -> None:
+        """Do nothing."""
+
+    def request(self, job: str, job_id: str, target: Parallelism) -> None:  # noqa: ARG002 - see above
+        """Refuse.
 
         Raises:
-            RequestUnknownError: the cluster does not reply.
+            RequestRefusedError: always.
         """
+        raise RequestRefusedError(self._why)

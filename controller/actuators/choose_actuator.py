@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
-from controller.actuators.actuator import ClusterActuator, RequestRefusedError, RequestUnknownError
+from controller.actuators.actuator import Actuator, Observation, RequestUnknownError, SilentActuator
 from controller.actuators.flink_actuator import open_actuator
 from controller.actuators.guide_actuator import GuideActuator, express_as_least
 from controller.actuators.operator_actuator import OperatorActuator
@@ -16,94 +15,53 @@ from include.kubernetes.events import EventRecorder
 from include.kubernetes.faults import ApiError
 from include.settings import Settings
 from models.control.readiness import Failure, Readiness
-from models.control.state import Intention, ObservedJob, Parallelism
+from models.control.state import Intention, ObservedJob
 
 
-@dataclass(frozen=True, slots=True)
-class ReadOnlyActuator:
-    """Observes through another actuator and sends nothing.
+class ReadOnlyActuator(SilentActuator):
+    """Observes through another actuator and sends nothing."""
 
-    Attributes:
-        actuator: asks the cluster.
-    """
-
-    actuator: ClusterActuator
+    def __init__(self, actuator: Actuator) -> None:
+        super().__init__('nothing is sent with actuator = "none"')
+        self._actuator = actuator
 
     def observe(self, job: str) -> ObservedJob:
         """Return what the cluster says of a job now, or raise RequestUnknownError."""
-        return self.actuator.observe(job)
+        return self._actuator.observe(job)
 
-    def observe_all(self, jobs: Iterable[str]) -> dict[str, ObservedJob | RequestUnknownError]:
+    def observe_all(self, jobs: Iterable[str]) -> dict[str, Observation]:
         """Return what the cluster says of jobs now, or raise RequestUnknownError."""
-        return self.actuator.observe_all(jobs)
+        return self._actuator.observe_all(jobs)
 
     def inspect(self, job: str, job_id: str) -> Readiness | None:
         """Return what the cluster says of a job right before a request."""
-        return self.actuator.inspect(job, job_id)
+        return self._actuator.inspect(job, job_id)
 
     def read_failures(self, job: str, job_id: str) -> tuple[Failure, ...] | None:
         """Return the failures of a job that the cluster remembers."""
-        return self.actuator.read_failures(job, job_id)
-
-    def trigger_checkpoint(self, job: str, job_id: str) -> None:
-        """Do nothing: nothing is asked of the cluster."""
-
-    def request(self, job: str, job_id: str, target: Parallelism) -> None:  # noqa: ARG002 - nothing is sent
-        """Refuse.
-
-        Raises:
-            RequestRefusedError: always.
-        """
-        raise RequestRefusedError('nothing is sent with actuator = "none"')
+        return self._actuator.read_failures(job, job_id)
 
 
-class UnavailableActuator:
-    """An actuator without a login: it observes nothing and sends nothing.
-
-    Args:
-        why: one sentence for a person.
-    """
-
-    def __init__(self, why: str) -> None:
-        self._why = why
+class UnavailableActuator(SilentActuator):
+    """An actuator without a login: there is nobody to ask."""
 
     def observe(self, job: str) -> ObservedJob:  # noqa: ARG002 - of no job anything is known
-        """Raise RequestUnknownError: there is nobody to ask."""
+        """Raise RequestUnknownError."""
         raise RequestUnknownError(self._why)
 
-    def observe_all(self, jobs: Iterable[str]) -> dict[str, ObservedJob | RequestUnknownError]:  # noqa: ARG002
-        """Raise RequestUnknownError: there is nobody to ask."""
+    def observe_all(self, jobs: Iterable[str]) -> dict[str, Observation]:  # noqa: ARG002 - see above
+        """Raise RequestUnknownError."""
         raise RequestUnknownError(self._why)
 
-    def inspect(self, job: str, job_id: str) -> Readiness | None:  # noqa: ARG002 - there is nobody to ask
+    def inspect(self, job: str, job_id: str) -> Readiness | None:  # noqa: ARG002 - see above
         """Return that nothing is known."""
         return Readiness(unknown=self._why, autoscaler_unknown=self._why)
 
-    def read_failures(self, job: str, job_id: str) -> tuple[Failure, ...] | None:  # noqa: ARG002 - see above
-        """Return None: there is nobody to ask."""
-        return None
 
-    def trigger_checkpoint(self, job: str, job_id: str) -> None:
-        """Do nothing: there is nobody to ask."""
-
-    def request(self, job: str, job_id: str, target: Parallelism) -> None:  # noqa: ARG002 - nothing is sent
-        """Refuse.
-
-        Raises:
-            RequestRefusedError: always.
-        """
-        raise RequestRefusedError(self._why)
-
-
-def open_cluster_actuator(
-    settings: Settings, cluster: str, may_change: Callable[[], bool] | None = None
-) -> ClusterActuator:
+def open_cluster_actuator(settings: Settings, cluster: str, may_change: Callable[[], bool] | None = None) -> Actuator:
     """Return what observes the jobs of a cluster with a REST address, and changes them as its settings say.
 
-    Args:
-        settings: of the run.
-        cluster: its name.
-        may_change: asked right before a request leaves; None: it always may.
+    ``may_change`` is asked right before a request leaves.
     """
     flink, own = open_actuator(settings, cluster, may_change), settings.cluster(cluster)
     if own.actuator == "none":

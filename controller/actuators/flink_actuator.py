@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from controller.actuators.actuator import RequestConflictError, RequestRefusedError, RequestUnknownError
+from controller.actuators.actuator import Observation, RequestConflictError, RequestRefusedError, RequestUnknownError
 from controller.actuators.flink_configuration import FlinkConfiguration
 from controller.actuators.flink_readiness import FlinkReadiness
 from include.domain.reply_limits import is_hex_id
@@ -33,17 +33,11 @@ _PASSING = frozenset({408, 409, 423, 425, 429})  # refusals of the moment: they 
 _NOT_FOUND = 404
 _AT_ONCE = 8
 
-Observation = ObservedJob | RequestUnknownError
-
 
 class FlinkActuator:
     """Implements :class:`controller.actuators.actuator.Actuator`; may be used by several threads.
 
-    Args:
-        client: of the cluster.
-        cluster: its name; jobs are named ``cluster/job``.
-        is_elastic: whether the cluster adds TaskManagers by itself; None to recognise it.
-        clock: monotonic seconds.
+    Where ``is_elastic`` is None the configuration tells whether the cluster adds TaskManagers. The clock is monotonic.
     """
 
     def __init__(
@@ -296,12 +290,7 @@ class FlinkActuator:
 
 
 def open_actuator(settings: Settings, cluster: str, may_change: Callable[[], bool] | None = None) -> FlinkActuator:
-    """Return the actuator of a cluster of the settings.
-
-    Args:
-        settings: of the run.
-        cluster: its name.
-        may_change: asked right before a request leaves; None: it always may.
+    """Return the actuator of a cluster of the settings. ``may_change`` is asked right before a request leaves.
 
     Raises:
         KeyError: the cluster has no REST address.

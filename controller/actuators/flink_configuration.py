@@ -40,10 +40,7 @@ class ClusterConfiguration:
 class FlinkConfiguration:
     """Asks for configurations and keeps those that were told; may be used by several threads.
 
-    Args:
-        client: of the cluster.
-        cluster: its name.
-        clock: monotonic seconds.
+    The clock is monotonic.
     """
 
     def __init__(self, client: FlinkClient, cluster: str, clock: Callable[[], float]) -> None:
@@ -85,10 +82,8 @@ class FlinkConfiguration:
     def find_autoscaler(self, job_id: str, submitted_ms: int | None = None) -> tuple[str | None, str]:
         """Return the key of a job's own configuration that names an autoscaler, and why nobody knows whether one does.
 
-        Args:
-            job_id: of the job.
-            submitted_ms: when Flink was given the job: what it has told since does not change, and is asked for once.
-                None: it is asked for.
+        What a job has told since Flink was given it (``submitted_ms``) does not change, and is asked for once; where
+        that time is not known it is asked for again.
 
         Raises:
             FlinkUnreachableError: the cluster does not reply.

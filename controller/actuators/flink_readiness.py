@@ -37,14 +37,7 @@ class _TriggeredCheckpoint:
 
 
 class FlinkReadiness:
-    """Asks before requests; may be used by several threads.
-
-    Args:
-        client: of the cluster.
-        cluster: its name.
-        configuration: of the cluster and its jobs.
-        clock: monotonic seconds.
-    """
+    """Asks before requests; may be used by several threads. The clock is monotonic."""
 
     def __init__(
         self, client: FlinkClient, cluster: str, configuration: FlinkConfiguration, clock: Callable[[], float]

@@ -9,9 +9,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
-from controller.actuators.actuator import ReadinessProbe, RequestConflictError, RequestRefusedError, RequestUnknownError
+from controller.actuators.actuator import (
+    Observation,
+    RequestConflictError,
+    RequestRefusedError,
+    RequestUnknownError,
+)
+from controller.actuators.flink_actuator import FlinkActuator
 from controller.actuators.resource_directory import MatchedResource, ResourceDirectory
 from include.kubernetes.api import ResourceApi
 from include.kubernetes.events import REFUSED, REQUESTED, EventRecorder, describe_change
@@ -22,20 +28,6 @@ from models.control.readiness import Failure, Readiness
 from models.control.state import ObservedJob, Parallelism
 
 T = TypeVar("T")
-Observation = ObservedJob | RequestUnknownError
-
-
-class FlinkObserver(ReadinessProbe, Protocol):
-    """What tells of the jobs of a Flink cluster; :class:`controller.actuators.flink_actuator.FlinkActuator` does."""
-
-    def observe(self, job: str) -> ObservedJob:
-        """Return what the cluster says of a job now, or raise RequestUnknownError."""
-
-    def observe_all(self, jobs: Iterable[str]) -> dict[str, Observation]:
-        """Return what the cluster says of jobs now."""
-
-    def read_scheduler(self) -> str:
-        """Return the scheduler that the cluster reports; empty when it does not tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +42,13 @@ class _ObservedResource:
 class OperatorActuator:
     """Implements :class:`controller.actuators.actuator.Actuator`; may be used by several threads.
 
-    Args:
-        flink: tells what runs.
-        api: reads and patches resources.
-        directory: finds the resource of a job.
-        allows_upgrade: whether a request may be sent that stops and starts the job.
-        may_change: asked right before a request leaves; None: it always may.
-        events: is told what was asked for and refused; None: nobody is.
+    ``allows_upgrade``: whether a request may be sent that stops and starts the job. ``may_change`` is asked right
+    before a request leaves; ``events`` is told what was asked for and refused.
     """
 
     def __init__(
         self,
-        flink: FlinkObserver,
+        flink: FlinkActuator,
         api: ResourceApi,
         directory: ResourceDirectory,
         *,

@@ -37,12 +37,7 @@ class MatchedResource:
 
 
 class ResourceDirectory:
-    """Finds resources by Flink's job id, which the operator writes into their status; a name only narrows the choice.
-
-    Args:
-        api: of the namespace.
-        settings: kind, deployment, and names of resources.
-    """
+    """Finds resources by Flink's job id, which the operator writes into their status; names only narrow the choice."""
 
     def __init__(self, api: ResourceApi, settings: Kubernetes) -> None:
         self._api, self._settings = api, settings
@@ -58,23 +53,13 @@ class ResourceDirectory:
         Raises:
             ApiError: the API server does not reply.
         """
-        kind = self._settings.kind
-        readable, unreadable, forbidden = [], {}, ""
+        forbidden = ""
         try:
-            result = self._api.list_resources(kind)
-            sessions = self._read_sessions(result)
+            readable, unreadable = read_resources(self._api, self._settings)
         except ApiRefusedError as error:
             if error.status not in _FORBIDDEN:
                 raise
-            result, sessions, forbidden = [], {}, str(error)
-        for one in result:
-            name = str(one.get("metadata", {}).get("name", ""))
-            if not self._is_wanted(one, name):
-                continue
-            try:
-                readable.append(read_job_resource(one, sessions.get(_deployment_of(one))))
-            except OverridesError as error:
-                unreadable[name] = str(error)
+            readable, unreadable, forbidden = [], {}, str(error)
         with self._lock:
             self._all, self._unreadable, self._forbidden = readable, unreadable, forbidden
             names = {one.name for one in readable}.union(unreadable)
@@ -105,9 +90,9 @@ class ResourceDirectory:
             return None
         try:
             result = self._api.read_resource(self._settings.kind, name)
-            if result is None or not self._is_wanted(result, name):
+            if result is None or not _is_wanted(result, name, self._settings):
                 return None
-            sessions = self._read_sessions([result])
+            sessions = _read_sessions(self._api, [result])
             return MatchedResource(read_job_resource(result, sessions.get(_deployment_of(result))))
         except ApiRefusedError as error:
             if error.status not in _FORBIDDEN:
@@ -140,16 +125,34 @@ class ResourceDirectory:
         detail = f"namespace {self._settings.namespace} has no {which.removeprefix('a ')} with job id {job_id}"
         return MatchedResource(None, "no_resource", detail)
 
-    def _read_sessions(self, result: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-        """Return the FlinkDeployments of session jobs, by name; none where these are deployments themselves."""
-        names = {_deployment_of(one) for one in result if self._is_wanted(one, "")}
-        read = {name: self._api.read_resource(DEPLOYMENT, name) for name in sorted(names) if name}
-        return {name: one for name, one in read.items() if one is not None}
 
-    def _is_wanted(self, result: Mapping[str, Any], name: str) -> bool:
-        wanted = self._settings.deployment
-        own = _deployment_of(result) if self._settings.kind == SESSION_JOB else name
-        return wanted is None or own == wanted
+def read_resources(api: ResourceApi, settings: Kubernetes) -> tuple[list[JobResource], dict[str, str]]:
+    """Return the resources that may hold jobs of a cluster, and by name why others cannot be read.
+
+    Raises:
+        ApiError: the API server does not reply, or refuses.
+    """
+    named = [(str(one.get("metadata", {}).get("name", "")), one) for one in api.list_resources(settings.kind)]
+    wanted = {name: one for name, one in named if _is_wanted(one, name, settings)}
+    sessions = _read_sessions(api, list(wanted.values()))
+    readable, unreadable = [], {}
+    for name, one in wanted.items():
+        try:
+            readable.append(read_job_resource(one, sessions.get(_deployment_of(one))))
+        except OverridesError as error:
+            unreadable[name] = str(error)
+    return readable, unreadable
+
+
+def _read_sessions(api: ResourceApi, result: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """Return the FlinkDeployments of session jobs, by name; none where these are deployments themselves."""
+    read = {name: api.read_resource(DEPLOYMENT, name) for name in sorted(set(map(_deployment_of, result))) if name}
+    return {name: one for name, one in read.items() if one is not None}
+
+
+def _is_wanted(result: Mapping[str, Any], name: str, settings: Kubernetes) -> bool:
+    own = _deployment_of(result) if settings.kind == SESSION_JOB else name
+    return settings.deployment is None or own == settings.deployment
 
 
 def _deployment_of(result: Mapping[str, Any]) -> str:

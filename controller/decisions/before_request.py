@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 
-from controller.actuators.actuator import Actuator, ReadinessProbe, RequestUnknownError
+from controller.actuators.actuator import Actuator, Observation, RequestUnknownError
 from models.control.readiness import Readiness
 from models.control.reasons import Reason
 from models.control.reconcile import Action, Case, Verb, reconcile
@@ -27,7 +27,7 @@ def needs_readiness(action: Action) -> bool:
     return action.verb is Verb.RESCALE or (action.verb is Verb.ROLL_BACK and not begins_nothing)
 
 
-def inspect(inspector: ReadinessProbe, job: str, job_id: str) -> Readiness | None:
+def inspect(inspector: Actuator, job: str, job_id: str) -> Readiness | None:
     """Return what the cluster says of a job; one job's trouble keeps no other from its turn."""
     try:
         return inspector.inspect(job, job_id)
@@ -37,17 +37,12 @@ def inspect(inspector: ReadinessProbe, job: str, job_id: str) -> Readiness | Non
 
 
 def observe_followed(
-    actuator: Actuator, job: str, history: JobHistory, known: ObservedJob | RequestUnknownError | None = None
+    actuator: Actuator, job: str, history: JobHistory, known: Observation | None = None
 ) -> ObservedJob:
     """Return what the cluster says of a job, with its failures where its request is followed or judged.
 
-    The job itself is looked at last: whatever has changed before that look counts.
-
-    Args:
-        actuator: of the cluster.
-        job: ``cluster/job``.
-        history: of the job.
-        known: what was observed of it just before, or why nothing was; None to ask.
+    The job itself is looked at last: whatever has changed before that look counts. ``known`` is what was observed of it
+    just before, or why nothing was; None to ask.
 
     Raises:
         RequestUnknownError: the cluster does not reply, or did not.
@@ -63,15 +58,11 @@ def observe_followed(
 
 
 def decide_with_readiness(
-    inspector: ReadinessProbe, job: str, case: Case, is_news: Callable[[Action], bool]
+    inspector: Actuator, job: str, case: Case, is_news: Callable[[Action], bool]
 ) -> tuple[Case, Action]:
     """Return the decision on a case, and what it was made from: where something is to be sent, Flink is asked first.
 
-    Args:
-        inspector: of the cluster.
-        job: ``cluster/job``.
-        case: of the job.
-        is_news: whether a decision that is a dry run has not been made just before; it is asked for once.
+    ``is_news``: whether a dry run has not been decided just before; it is asked for once.
     """
     action = reconcile(case)
     is_asked = needs_readiness(action) and not (action.is_dry_run and not is_news(action))
@@ -94,7 +85,7 @@ def wants_checkpoint(case: Case, action: Action) -> bool:
     return action.reason == Reason.IN_FLIGHT and request is not None and allowed and _still_waits(case, request)
 
 
-def ask_after_request(inspector: ReadinessProbe, job: str, case: Case, request: Request) -> None:
+def ask_after_request(inspector: Actuator, job: str, case: Case, request: Request) -> None:
     """Ask for the checkpoint for which Flink waits with the rescale that was just asked for."""
     if not (request.forced_at_s is not None and case.limits.guards.triggers_checkpoint):
         return

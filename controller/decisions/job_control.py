@@ -10,7 +10,13 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from controller.actuators.actuator import Actuator, RequestConflictError, RequestRefusedError, RequestUnknownError
+from controller.actuators.actuator import (
+    Actuator,
+    Observation,
+    RequestConflictError,
+    RequestRefusedError,
+    RequestUnknownError,
+)
 from controller.decisions.before_request import (
     ask_after_request,
     decide_with_readiness,
@@ -23,13 +29,13 @@ from controller.decisions.open_requests import OpenRequests
 from controller.decisions.priorities import SlotClaims
 from controller.log.control_log import (
     NO_PROVENANCE,
-    ControlLog,
     EntryRefusedError,
     LogEntry,
     Provenance,
     explain_wish,
     is_news,
 )
+from controller.log.delta_log import DeltaControlLog
 from models.control.clock_steps import align_times
 from models.control.history import advance_history, end_refused_request, end_unsent_request, note_seen
 from models.control.limits import Limits
@@ -43,7 +49,6 @@ log = logging.getLogger(__name__)
 NOT_JUDGED = OutcomeCheck()
 _SENDS = 2  # times that a request is sent at most, the second time judged afresh
 _LATEST_SHARE = 0.5  # of apply.confirm_timeout_s: a request that waited longer to be sent could not be followed
-Observation = ObservedJob | RequestUnknownError
 Observations = Mapping[str, Observation]
 """``cluster/job`` -> what the cluster says of it, or why it says nothing."""
 NOTHING_KNOWN: Observations = {}
@@ -93,7 +98,7 @@ class JobControl:
     """
 
     actuator: Actuator
-    log: ControlLog
+    log: DeltaControlLog
     check_lease: Callable[[], None]
     clock: Callable[[], float]
     express: Callable[[Intention, ObservedJob], Intention] = lambda intention, _: intention
@@ -105,13 +110,10 @@ class JobControl:
         """Bring jobs of the cluster one step nearer to what is desired; returns the decision on each.
 
         All are decided first and recorded in one commit. Then limits, observed state and lease are read again
-        immediately before each request leaves; one that is no longer allowed is withdrawn, which a second entry says.
-        A job that cannot be observed waits (``no_reply``, ``not_observed``) and keeps no other from its turn.
-
-        Args:
-            tasks: the jobs.
-            known: what one question to the cluster has told of jobs, or why it has told nothing: a decision takes it,
-                a request is judged on what the cluster says immediately before it.
+        immediately before each request leaves; one that is no longer allowed is withdrawn, which a second entry says. A
+        job that cannot be observed waits (``no_reply``, ``not_observed``) and keeps no other from its turn. A decision
+        takes what one question to the cluster has told of jobs (``known``); a request is judged on what the cluster
+        says immediately before it.
 
         Raises:
             LeaseLostError: another controller has the lease; nothing more is sent.

@@ -96,13 +96,7 @@ class StepReviews:
     reviews: tuple[NamedReview, ...] = ()
 
     def __call__(self, job: str, case: Case, operators: Mapping[str, str]) -> Case:
-        """Return a case with its step as the reviews leave it.
-
-        Args:
-            job: ``cluster/job``.
-            case: what is decided from.
-            operators: vertex id -> name of the operator, where it is known.
-        """
+        """Return a case with its step as the reviews leave it. ``operators``: vertex id -> name, where it is known."""
         if case.desired is None or not is_reviewed(case):
             return case
         return replace(case, desired=self._review(job, case, case.desired, operators))
@@ -127,11 +121,7 @@ class StepReviews:
 
 
 def load_reviews(result: Iterable[EntryPoint] | None = None) -> StepReviews:
-    """Return the reviews that are installed.
-
-    Args:
-        result: their entry points; those of the group when None.
-    """
+    """Return the reviews that are installed, or those of given entry points."""
     try:
         points = sorted(entry_points(group=GROUP) if result is None else result, key=lambda one: (one.name, one.value))
     except Exception as error:  # a distribution beside this one may be damaged

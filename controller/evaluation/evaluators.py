@@ -26,11 +26,7 @@ log = logging.getLogger(__name__)
 
 
 class Evaluators:
-    """Decides about jobs on several cores.
-
-    Args:
-        processes: the controller's own included; others begin with the first jobs, and end with the controller.
-    """
+    """Decides about jobs in several processes: the controller's own, and others that begin with the first jobs."""
 
     def __init__(self, processes: int) -> None:
         self._processes = processes

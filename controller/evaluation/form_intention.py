@@ -23,12 +23,7 @@ def form_intention(
 ) -> Intention | None:
     """Return what is wanted of a job by vertex id; None when it is to stay as it is or its vertices are not known.
 
-    Args:
-        view: of the job.
-        previous: of its last evaluation.
-        settings: of the run.
-        now_s: epoch seconds.
-        band: of the forecast behind the plan for now, all sources; None without one.
+    ``band`` is of the forecast behind the plan for now, all sources.
     """
     active = previous.standing
     if active is None or view.seen is None or now_s > active.valid_until_s:

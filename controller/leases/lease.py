@@ -56,14 +56,8 @@ class LeaseTerm:
 class Lease:
     """A controller's part in the lease of a cluster; one thread may renew it while another goes by it.
 
-    Args:
-        lake: folder or URI of the lake.
-        cluster: its name.
-        owner: of this controller, unlike that of any other.
-        clock: epoch seconds.
-        expiry_s: length of a term; renew it well before.
-        margin_s: see the module.
-        monotonic: seconds of a clock that is never set.
+    ``owner`` is unlike that of any other controller. A term lasts ``expiry_s``: renew it well before. ``clock`` gives
+    epoch seconds, ``monotonic`` those of a clock that is never set; ``margin_s``: see the module.
     """
 
     def __init__(

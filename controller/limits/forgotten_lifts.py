@@ -15,14 +15,7 @@ from models.control.undo import name_hold
 
 
 def delete_forgotten_lifts(lake: str, cluster: str, read_history: Callable[[str], JobHistory], now_s: float) -> None:
-    """Delete the lifts of a cluster's jobs that lift nothing any more; without a store they stay.
-
-    Args:
-        lake: folder or URI.
-        cluster: its name.
-        read_history: of a job, ``cluster/job``.
-        now_s: epoch seconds.
-    """
+    """Delete the lifts of a cluster's jobs that lift nothing any more; without a store they stay."""
 
     def is_forgotten(one: LiftedBlock) -> bool:
         if one.cluster != cluster or one.job == OF_SETTINGS or one.at_s >= now_s - STAYS_S:

@@ -82,11 +82,8 @@ class LimitsSnapshot:
     ) -> Limits:
         """Return the limits of a job: of all versions of the settings that count the strictest.
 
-        Args:
-            cluster: its cluster.
-            job: its name.
-            vertex_ids: operator -> vertex id, of the job as it runs.
-            known_jobs: jobs of the cluster, ``cluster/job``: a hold that names another one holds the cluster.
+        ``vertex_ids``: operator -> vertex id, as the job runs. A hold that names none of ``known_jobs``
+        (``cluster/job``) holds the cluster.
         """
         holds = self._holds_of(cluster, job, known_jobs)
         held = [one.describe() for one in holds]
@@ -242,17 +239,7 @@ class LimitsReader:
     ) -> None:
         """Read from given sources.
 
-        Args:
-            load: settings.
-            holds: of known clusters at a time (epoch seconds).
-            approvals: at a time.
-            clock: epoch seconds.
-            lifted: blocks of targets, and suspensions.
-            list_clusters: those that are known from their raw files.
-            undos: what persons want taken back.
-            pins: parallelism that persons demand, at a time.
-            together: in which all that persons have said is read.
-            memory: of the settings that were in force before.
+        Holds, approvals and pins are of a time, epoch seconds; all that persons have said is read ``together``.
         """
         self._pins, self._together = pins, together
         self._lifted, self._list_clusters, self._undos = lifted, list_clusters, undos

@@ -13,11 +13,7 @@ from models.scheduling.slot_bounds import SlotBounds
 def limit_by_schedules(limits: Limits, bounds: SlotBounds, vertex_ids: Mapping[str, str], now_s: float) -> Limits:
     """Return the limits of a job with those of the schedules that are on; where an operator is not there, it is held.
 
-    Args:
-        limits: of the job.
-        bounds: of its schedules.
-        vertex_ids: operator -> vertex id, of the job as it runs.
-        now_s: epoch seconds.
+    ``vertex_ids``: operator -> vertex id, of the job as it runs.
 
     Raises:
         ValueError: they contradict the other limits.
@@ -43,10 +39,7 @@ def limit_by_schedules(limits: Limits, bounds: SlotBounds, vertex_ids: Mapping[s
 def limit_operators(limits: Limits, of_job: JobLimits, vertex_ids: Mapping[str, str]) -> Limits:
     """Return the limits of a job with those of its operators; where one is not there, the job is held.
 
-    Args:
-        limits: of the job.
-        of_job: what is set for it.
-        vertex_ids: operator -> vertex id, of the job as it runs.
+    ``vertex_ids``: operator -> vertex id, of the job as it runs.
     """
     operators = of_job.operators
     unknown = sorted(set(operators) - set(vertex_ids))

@@ -61,12 +61,8 @@ class SettingsWatch:
     ) -> None:
         """Load when asked for the first time.
 
-        Args:
-            load: loads and checks.
-            clock: epoch seconds.
-            confirmed: ids of files that a person has confirmed, from
-                :func:`controller.limits.lost_restraints.name_confirmation`.
-            memory: of what was in force before the process began; None: nobody knows.
+        ``confirmed`` returns ids of files (:func:`controller.limits.lost_restraints.name_confirmation`); without
+        ``memory`` nobody knows what was in force before.
         """
         self._load, self._clock, self._confirmed, self._memory = load, clock, confirmed, memory
         self._lost: list[str] = []

@@ -1,11 +1,11 @@
-"""The log of decisions: what one entry holds, which entries are worth a row, and what keeps them."""
+"""The log of decisions: what one entry holds, and which entries are worth a row."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from include.utc import HOUR_S
 from models.control.reasons import Reason
@@ -146,31 +146,3 @@ class EntryRefusedError(ValueError):
     def __init__(self, job: str, why: str) -> None:
         super().__init__(why)
         self.job = job
-
-
-class ControlLog(Protocol):
-    """The append-only log of decisions of one cluster's jobs."""
-
-    def append(self, entry: LogEntry) -> None:
-        """Append an entry; it is durable when this returns.
-
-        Raises:
-            LeaseLostError: another controller may write; nothing was appended.
-        """
-
-    def append_all(self, entries: Sequence[LogEntry]) -> None:
-        """Append all entries or none; they are durable when this returns.
-
-        Raises:
-            LeaseLostError: another controller may write; nothing was appended.
-            EntryRefusedError: an entry cannot be written down; nothing was appended.
-        """
-
-    def read_history(self, job: str) -> JobHistory:
-        """Return the history after the last entry of a job; an empty one for a job without entries."""
-
-    def read_last(self, job: str) -> LogEntry | None:
-        """Return the last entry of a job."""
-
-    def read_open(self) -> Mapping[str, LogEntry]:
-        """Return the last entries of all jobs of the cluster that have a request without an end."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 import pyarrow as pa
 
 from controller.log.control_log import EntryRefusedError, LogEntry
 from controller.log.last_entries import HISTORY_DAYS, KnownJobs, LastEntry, read_known_jobs, read_older_jobs
-from controller.log.log_codec import EntryMetadata, row_of
+from controller.log.log_codec import row_of
 from controller.log.log_witness import LogWitness
 from controller.log.unknown_jobs import describe_restore, history_without_rows, leave_alone, leave_restored
 from include.arrow_rows import arrow_rows
@@ -23,16 +23,6 @@ from include.version import controller_version
 from models.control.case import Action, Verb
 from models.control.reasons import Reason
 from models.control.state import JobHistory
-
-__all__ = [
-    "HISTORY_DAYS",
-    "DeltaControlLog",
-    "HeldLease",
-    "KnownJobs",
-    "LastEntry",
-    "open_control_log",
-    "read_known_jobs",
-]
 
 _WRITTEN_AGAIN_DAYS = HISTORY_DAYS / 2
 _ROWS_MISSING = "rows of the control log are missing: was the lake restored from before, or the log removed?"
@@ -53,28 +43,15 @@ class HeldLease(Protocol):
     def check(self) -> None:
         """Raise LeaseLostError unless the lease is held."""
 
-
-@runtime_checkable
-class FencedLease(Protocol):
-    """A lease whose numbers come from a store that may be lost, and can be raised above those of the log."""
-
     def skip_to(self, number: int) -> None:
         """Take a term with a number, or raise LeaseLostError."""
 
 
 class DeltaControlLog:
-    """The log of one cluster's jobs; implements :class:`controller.log.control_log.ControlLog`.
+    """The log of decisions on one cluster's jobs, to which rows are only appended.
 
-    What was appended is known in memory for as long as the process lives, whatever becomes of the table.
-
-    Args:
-        table: ``ops.control_log`` (:func:`open_control_log`); logs of several clusters may share it.
-        cluster: whose jobs.
-        lease: under which it is written.
-        clock: epoch seconds.
-        known: last rows, where they were read for several clusters at once; else they are read at first use.
-        witness: tells how far the log had come; None: nobody knows.
-        read_code_version: returns the version of the code that decides now.
+    What was appended is known in memory for as long as the process lives, whatever becomes of the table. Logs of
+    several clusters may share a table (:func:`open_control_log`).
     """
 
     def __init__(
@@ -83,14 +60,14 @@ class DeltaControlLog:
         cluster: str,
         lease: HeldLease,
         clock: Callable[[], float],
-        known: KnownJobs | None = None,
         *,
         witness: LogWitness | None = None,
         read_code_version: Callable[[], str] = controller_version,
     ) -> None:
         self._table, self._cluster, self._lease, self._clock = table, cluster, lease, clock
         self._witness, self._read_code_version = witness, read_code_version
-        self._known, self._known_under = known, lease.first_number
+        self._known: KnownJobs | None = None
+        self._known_under = lease.first_number
         self._written: KnownJobs = {}  # by this process, or read by it
         self._is_older_read = False
         self._version: int | None = None
@@ -169,9 +146,8 @@ class DeltaControlLog:
         for entry in entries:
             last = known.get(entry.job)
             known[entry.job] = LastEntry(entry=entry, number=(last.number if last else 0) + 1)
-            stamp = EntryMetadata(lease_number, known[entry.job].number, self._read_code_version(), at_s)
             try:
-                made.append(row_of(entry, stamp))
+                made.append(row_of(entry, lease_number, known[entry.job].number, self._read_code_version(), at_s))
             except Exception as error:  # whatever it is, the other jobs have their rows
                 raise EntryRefusedError(entry.job, f"{type(error).__name__}: {error}") from error
         try:
@@ -186,10 +162,10 @@ class DeltaControlLog:
 
         Where the folder of the leases was lost, numbers begin at 1 again.
         """
-        lease, highest = self._lease, self.highest_lease
-        if lease.number < highest and isinstance(lease, FencedLease):
-            lease.skip_to(highest + 1)
-        return lease.number
+        highest = max((one.lease_number for one in self._jobs().values()), default=0)
+        if self._lease.number < highest:
+            self._lease.skip_to(highest + 1)
+        return self._lease.number
 
     def read_history(self, job: str) -> JobHistory:
         """Return the history after the last entry of a job; an empty one for a job without entries."""
@@ -215,11 +191,6 @@ class DeltaControlLog:
             if entry.history.in_flight is not None:
                 result[job] = entry
         return result
-
-    @property
-    def highest_lease(self) -> int:
-        """Highest number of a lease under which a last row was written that was read."""
-        return max((one.lease_number for one in self._jobs().values()), default=0)
 
     def _jobs(self) -> KnownJobs:
         if self._known is None or self._known_under != self._lease.first_number:

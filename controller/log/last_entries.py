@@ -10,13 +10,13 @@ import pyarrow.compute as pc
 
 from controller.log.control_log import LogEntry
 from controller.log.log_codec import entry_of
+from fleet.log_tables import KEYS, newest_of_jobs
 from include.lake_table import LakeTable, date_of, is_in
 
 HISTORY_DAYS = 14
 """Within these days last rows are sought first. Only jobs without one there are looked for in all rows that are kept;
 rows that have become old are written again by whoever has the lease."""
-_ORDER = [("lease_number", "descending"), ("entry", "descending"), ("at", "descending")]
-_NEWEST = ("cluster", "job", "lease_number", "entry", "at")
+_NEWEST = (*KEYS, "at")
 _DECODED = (
     *_NEWEST,
     *("verb", "reason", "detail", "answer", "is_dry_run", "decided_at_s", "observed", "desired", "limits", "outcome"),
@@ -81,23 +81,16 @@ def _read(table: LakeTable, clusters: Iterable[str], since: date, until: date) -
 
 def _last_rows(table: LakeTable, since: date, until: date, where: str) -> pa.Table:
     """Return one row for each job: first all keys are read, then the days on which last rows lie."""
-    last = _newest_by_job(table.read([*_NEWEST, "date"], since, until, where))
+    last = newest_of_jobs(table.read([*_NEWEST, "date"], since, until, where))
     days = sorted(set(last.column("date").to_pylist()))
     retained = table.read(_DECODED, since, since, "false")
     for day in days:
         wanted = last.filter(pc.equal(last.column("date"), day))
         for rows in table.read_parts(_DECODED, day, day, f"{where} AND {_reach_of(wanted)}"):
-            retained = _newest_by_job(pa.concat_tables([retained, _newest_by_job(rows)]))
+            retained = newest_of_jobs(pa.concat_tables([retained, newest_of_jobs(rows)]))
     return retained
 
 
 def _reach_of(rows: pa.Table) -> str:
     """Return a condition that closes files before the earliest of some rows."""
     return f"at >= '{pc.min(rows.column('at')).as_py().isoformat()}'"
-
-
-def _newest_by_job(rows: pa.Table) -> pa.Table:
-    keys = rows.select(_NEWEST).append_column("place", pa.array(range(len(rows)), pa.int64()))
-    ordered = keys.sort_by(_ORDER)
-    first = ordered.group_by(["cluster", "job"], use_threads=False).aggregate([("place", "first")])
-    return rows.take(first.column("place_first"))

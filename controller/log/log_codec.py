@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from controller.log.control_log import LogEntry, Provenance
@@ -20,25 +19,11 @@ T = TypeVar("T")
 Row = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class EntryMetadata:
-    """What the log adds to an entry.
-
-    Attributes:
-        lease_number: of the controller that writes.
-        entry: orders the rows of a job.
-        code_version: of the controller.
-        at_s: when it is written, epoch seconds; None: when it was decided or answered.
-    """
-
-    lease_number: int
-    entry: int
-    code_version: str
-    at_s: float | None = None
-
-
-def row_of(entry: LogEntry, stamp: EntryMetadata) -> Row:
+def row_of(entry: LogEntry, lease_number: int, number: int, code_version: str, at_s: float | None = None) -> Row:
     """Return the row of an entry.
+
+    ``number`` orders the rows of a job. It is written at ``at_s``, epoch seconds; None: when it was decided or
+    answered.
 
     Raises:
         ValueError: the job is not ``cluster/job``, or a value cannot be written.
@@ -48,15 +33,15 @@ def row_of(entry: LogEntry, stamp: EntryMetadata) -> Row:
         raise ValueError(f"{entry.job!r} is not cluster/job")
     case, action = entry.case, entry.action
     names = unique_names(entry.provenance.operators)
-    made_at_s = case.now_s if entry.answered_at_s is None else entry.answered_at_s
-    at_s = made_at_s if stamp.at_s is None else stamp.at_s
+    if at_s is None:
+        at_s = case.now_s if entry.answered_at_s is None else entry.answered_at_s
     return {
         "at": timestamp_of(at_s),
         "cluster": cluster,
         "job": job,
         "job_id": case.observed.job_id,
-        "lease_number": stamp.lease_number,
-        "entry": stamp.entry,
+        "lease_number": lease_number,
+        "entry": number,
         "verb": str(action.verb),
         "reason": str(action.reason),
         "detail": action.detail,
@@ -78,7 +63,7 @@ def row_of(entry: LogEntry, stamp: EntryMetadata) -> Row:
         "operators": dict(entry.provenance.operators),
         "plan_as_of": maybe_timestamp(entry.provenance.plan_as_of_s),
         "model_version": entry.provenance.model_version,
-        "code_version": stamp.code_version,
+        "code_version": code_version,
         "date": date_of(at_s),
     }
 

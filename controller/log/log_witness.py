@@ -21,11 +21,6 @@ class LogWitness:
 
     One is beside the leases, where any machine finds it when the log alone was taken back. The other is outside of the
     lake, where this machine finds it when the whole lake was.
-
-    Args:
-        out: folder or URI of what is written besides the lake.
-        lake: folder or URI of the lake whose log it is about.
-        cluster: of the log.
     """
 
     def __init__(self, out: str, lake: str, cluster: str) -> None:

@@ -21,11 +21,6 @@ log = logging.getLogger(__name__)
 class RescaleEvaluator:
     """Judges the last rescale of each job, and keeps the measurements before it for longer than the windows are kept.
 
-    Args:
-        cluster: its name.
-        decisions: the log of the cluster's decisions.
-        late_after_s: records that wait for longer are late.
-
     Attributes:
         outcomes: rescales that were judged and are not written yet.
     """

@@ -20,11 +20,7 @@ def measure_outcome(
 ) -> Measurements | None:
     """Return what a job did over its last undisturbed windows in ``[since_s, until_s]``; None without any.
 
-    Args:
-        seen: the job.
-        observations: its windows, in the order of its graph.
-        until_s: epoch seconds.
-        since_s: epoch seconds.
+    Windows are in the order of the graph.
     """
     if observations is None or seen.graph is None:
         return None

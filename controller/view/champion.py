@@ -65,12 +65,8 @@ class ChampionReader:
             log.exception("the champion was not read")
 
     def models_of(self, cluster: str, job: str, present: Sequence[PlacedOperator] = ()) -> JobModels | None:
-        """Return a job's models; None without a champion, and for a job that no training saw.
-
-        Args:
-            cluster: its cluster.
-            job: its name.
-            present: its operators as they are now, by whose names the models are given.
+        """Return a job's models under the names of its present operators; None without a champion, and for a job that
+        no training saw.
         """
         if self.bundle is None:
             return None

@@ -10,20 +10,15 @@ from dataclasses import dataclass, replace
 
 from controller.view.champion import ChampionReader
 from controller.view.job_view import JobView
-from controller.view.plan_rows import JobGraphRow, PlanMemory, PolicyMemory
+from controller.view.plan_rows import JobKey
 from controller.view.plan_tables import PlanTables
 from controller.view.present_names import follow_plan
-from include.domain.graph import BY_KEY, GraphError, JobGraph, Operator
-from include.domain.slots import DEFAULT_GROUP
 from include.flink.job_states import FAILED, TERMINAL_STATES
 from models.polling.poll_history import PollHistory
 from models.polling.seen_job import PolledJob
 
-JobName = tuple[str, str]
-"""Cluster and the job's name."""
 MISSED_POLLS = 3  # a job id that missed so many polls is gone once another one of the same name is polled
 LOOK_S = 60  # for so long a look at a job goes back to the one before, where polls come more often
-KEY_GROUPS = 128  # Flink's default
 log = logging.getLogger(__name__)
 
 
@@ -36,8 +31,8 @@ class FleetView:
         seen: the jobs that have not ended, by name; several where running jobs share one.
     """
 
-    jobs: Mapping[JobName, JobView]
-    seen: Mapping[JobName, Sequence[PolledJob]]
+    jobs: Mapping[JobKey, JobView]
+    seen: Mapping[JobKey, Sequence[PolledJob]]
 
     def of_cluster(self, cluster: str) -> dict[str, JobView]:
         """Return the jobs of a cluster by name."""
@@ -45,14 +40,7 @@ class FleetView:
 
 
 class FleetViewer:
-    """Puts together what is known of the jobs of some clusters.
-
-    Args:
-        history: of the polls.
-        plans: reader of plans, what they left and graphs; each is read again only when its table has changed.
-        champion: reader of the models.
-        poll_every_s: cluster -> seconds between two polls.
-    """
+    """Puts together what is known of the jobs of some clusters, by the seconds between two polls of each."""
 
     def __init__(
         self, history: PollHistory, plans: PlanTables, champion: ChampionReader, poll_every_s: Mapping[str, float]
@@ -60,10 +48,6 @@ class FleetViewer:
         self._history, self._plans, self._champion = history, plans, champion
         self._poll_every_s = dict(poll_every_s)
         self._look_s = {name: max(LOOK_S, math.ceil(every_s)) for name, every_s in poll_every_s.items()}
-        self._raw_memories: Mapping[JobName, PlanMemory] = {}
-        self._left: dict[JobName, PolicyMemory] = {}
-        self._raw_graphs: Mapping[JobName, JobGraphRow] = {}
-        self._graphs: dict[JobName, JobGraph] = {}
 
     def take(self, now_s: float, *, is_evaluation: bool = True) -> FleetView:
         """Return what is known now; between two evaluations also the last minutes of each job.
@@ -71,11 +55,11 @@ class FleetViewer:
         Of running jobs that share a name none is evaluated: nobody can say whose plan it is.
         """
         plans = self._plans.read_plans(now_s)
-        left, graphs = self._read_memories(now_s), self._read_graphs(now_s)
+        left, graphs = self._plans.read_memories(now_s), self._plans.read_graphs(now_s)
         versions = self._plans.read_versions(now_s)
         listed, windows = self._history.jobs(), self._history.windows(now_s)
         looks = None if is_evaluation else self._history.windows(now_s, self._look_s)
-        unended: dict[JobName, list[int]] = defaultdict(list)
+        unended: dict[JobKey, list[int]] = defaultdict(list)
         for number, job in enumerate(listed):
             if job.state not in TERMINAL_STATES and job.cluster in self._poll_every_s:
                 unended[job.cluster, job.job].append(number)
@@ -120,42 +104,8 @@ class FleetViewer:
         missed_ms = 1000 * MISSED_POLLS * self._poll_every_s[cluster]
         return [number for number in numbers if newest_ms - listed[number].polled_at_ms <= missed_ms]
 
-    def _read_memories(self, now_s: float) -> dict[JobName, PolicyMemory]:
-        result = self._plans.read_memories(now_s)
-        if result is not self._raw_memories:
-            self._raw_memories = result
-            self._left = {name: PolicyMemory(row.policy, row.memory) for name, row in result.items() if row.memory}
-        return self._left
 
-    def _read_graphs(self, now_s: float) -> dict[JobName, JobGraph]:
-        result = self._plans.read_graphs(now_s)
-        if result is not self._raw_graphs:
-            self._raw_graphs, self._graphs = result, {}
-            for name, row in result.items():
-                try:
-                    self._graphs[name] = _graph_of(row)
-                except GraphError as error:
-                    log.warning("%s/%s: its graph cannot be used: %s", *name, error)
-        return self._graphs
-
-
-def _find_failed(listed: Iterable[PolledJob]) -> set[JobName]:
+def _find_failed(listed: Iterable[PolledJob]) -> set[JobKey]:
     """Return the names of jobs whose last one has ended by a failure."""
     newest = {(job.cluster, job.job): job.state for job in sorted(listed, key=lambda job: job.polled_at_ms)}
     return {name for name, state in newest.items() if state == FAILED}
-
-
-def _graph_of(row: JobGraphRow) -> JobGraph:
-    return JobGraph.from_operators(
-        [
-            Operator(
-                one.name,
-                one.upstream,
-                one.max_parallelism or KEY_GROUPS,
-                partitions=one.partitions,
-                is_keyed=BY_KEY in one.ship_strategies,
-                slot_sharing_group=one.slot_sharing_group or DEFAULT_GROUP,
-            )
-            for one in row.operators
-        ]
-    )

@@ -6,9 +6,10 @@ A table without a new Delta version is not read again: the same object is return
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import partial
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -16,9 +17,11 @@ import pyarrow.compute as pc
 
 from controller.view.load_forecasts import COLUMNS as FORECAST_COLUMNS
 from controller.view.load_forecasts import NO_FORECASTS, LoadForecasts, forecasts_of
-from controller.view.plan_rows import GraphOperator, JobGraphRow, JobKey, JobPlan, PlanMemory
+from controller.view.plan_rows import JobKey, JobPlan, PolicyMemory
 from include.control.restores import RestoreStore
+from include.domain.graph import BY_KEY, JobGraph, Operator
 from include.domain.operator_matching import PlacedOperator
+from include.domain.slots import DEFAULT_GROUP
 from include.lake_table import LakeTable, date_of, is_after, is_between, is_in, timestamp_of
 from include.stage_names import Stage
 from include.tables import FORECASTS, JOB_GRAPHS, OPERATOR_KEYS, PLANS, POLICY_MEMORY
@@ -32,9 +35,10 @@ _JOB = ["cluster", "job"]
 _TABLES = (PLANS, POLICY_MEMORY, JOB_GRAPHS, OPERATOR_KEYS, FORECASTS)
 _KEYS = (*_JOB, "operator", "vertex_id", "position", "upstream", "observed_at")
 _GRAPH = (
-    *("cluster", "job", "job_id", "observed_at", "operator", "vertex_id", "position", "upstream", "ship_strategies"),
-    *("parallelism", "max_parallelism", "partitions", "slot_sharing_group"),
+    *(*_JOB, "job_id", "observed_at", "operator", "position", "upstream", "ship_strategies"),
+    *("max_parallelism", "partitions", "slot_sharing_group"),
 )
+KEY_GROUPS = 128  # Flink's default
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +52,7 @@ class _Cached:
 
 
 class PlanTables:
-    """Reader of the tables that planning writes.
-
-    Args:
-        lake: folder or URI of the lake.
-    """
+    """Reader of the tables that planning writes."""
 
     def __init__(self, lake: str) -> None:
         self._tables = {table.name: LakeTable(lake, table) for table in _TABLES}
@@ -66,16 +66,15 @@ class PlanTables:
         """
 
         def read(table: LakeTable) -> tuple[dict[JobKey, JobPlan], float]:
-            return _read_newest(table, READ_COLUMNS, "as_of", now_s, _plans_of, where=self._since_restore())
+            restore = self._restores.read()
+            where = "true" if restore is None else is_after("as_of", timestamp_of(restore.at_s))
+            make = partial(_make_each, order=["step_index"], make=_plan_of)
+            return _read_newest(table, READ_COLUMNS, "as_of", now_s, make, where=where)
 
         return self._read_once(PLANS.name, now_s, read, {})
 
-    def _since_restore(self) -> str:
-        restore = self._restores.read()
-        return "true" if restore is None else is_after("as_of", timestamp_of(restore.at_s))
-
-    def read_memories(self, now_s: float) -> dict[JobKey, PlanMemory]:
-        """Return the memory that the newest plan of every job left."""
+    def read_memories(self, now_s: float) -> dict[JobKey, PolicyMemory]:
+        """Return what the policy of the newest plan of every job left, of those that left something."""
         columns, stage = ("cluster", "job", "as_of", "policy", "memory"), str(Stage.PLAN)
         return self._read_once(
             POLICY_MEMORY.name,
@@ -84,10 +83,11 @@ class PlanTables:
             {},
         )
 
-    def read_graphs(self, now_s: float) -> dict[JobKey, JobGraphRow]:
+    def read_graphs(self, now_s: float) -> dict[JobKey, JobGraph]:
         """Return every job's graph as last seen; operators of an earlier job id are left out."""
+        make = partial(_make_each, order=["job_id", "position"], make=_graph_of)
         return self._read_once(
-            JOB_GRAPHS.name, now_s, lambda table: _read_newest(table, _GRAPH, "observed_at", now_s, _graphs_of), {}
+            JOB_GRAPHS.name, now_s, lambda table: _read_newest(table, _GRAPH, "observed_at", now_s, make), {}
         )
 
     def read_versions(self, now_s: float) -> dict[JobKey, list[tuple[PlacedOperator, ...]]]:
@@ -178,42 +178,23 @@ def _join(rows: pa.Table, wanted: pa.Table, keys: list[str]) -> pa.Table:
     return rows.take(result.column("place").sort())
 
 
-def _plans_of(rows: pa.Table) -> dict[JobKey, JobPlan]:
-    plans: dict[JobKey, list[dict[str, Any]]] = {}
-    for row in rows.sort_by([("cluster", "ascending"), ("job", "ascending"), ("step_index", "ascending")]).to_pylist():
-        plans.setdefault((row["cluster"], row["job"]), []).append(row)
-    return _each(plans, _plan_of)
-
-
-def _each(
-    rows: Mapping[JobKey, list[dict[str, Any]]], make: Callable[[JobKey, list[dict[str, Any]]], T]
-) -> dict[JobKey, T]:
-    """Return what is made of each job's rows; a job whose rows cannot be used has none."""
+def _make_each(rows: pa.Table, order: Sequence[str], make: Callable[[list[dict[str, Any]]], T]) -> dict[JobKey, T]:
+    """Return what is made of each job's rows in an order; a job whose rows cannot be used has none."""
+    of_jobs: dict[JobKey, list[dict[str, Any]]] = {}
+    for row in rows.sort_by([(name, "ascending") for name in (*_JOB, *order)]).to_pylist():
+        of_jobs.setdefault((row["cluster"], row["job"]), []).append(row)
     made = {}
-    for key, listed in rows.items():
+    for key, listed in of_jobs.items():
         try:
-            made[key] = make(key, listed)
+            made[key] = make(listed)
         except Exception as error:
             log.error("%s/%s: its rows cannot be used: %s: %s", *key, type(error).__name__, error)
     return made
 
 
-def _plan_of(key: JobKey, rows: list[dict[str, Any]]) -> JobPlan:
+def _plan_of(rows: list[dict[str, Any]]) -> JobPlan:
     first, steps = PlanRow.of(rows[0]), tuple(_step_of(row) for row in rows if row["status"] == "planned")
-    return JobPlan(
-        *key,
-        job_id=first.job_id,
-        as_of_s=rows[0]["as_of"].timestamp(),
-        status="planned" if steps else first.status,
-        steps=steps,
-        reason=first.reason,
-        refusal=first.refusal,
-        policy=first.policy,
-        model_version=first.model_version,
-        forecast_version=first.forecast_version,
-        code_version=first.code_version,
-        observations_until_s=first.observations_until_s,
-    )
+    return JobPlan(rows[0]["as_of"].timestamp(), steps, first.forecast_version, first.observations_until_s)
 
 
 def _step_of(row: dict[str, Any]) -> PlanRow:
@@ -223,41 +204,29 @@ def _step_of(row: dict[str, Any]) -> PlanRow:
     return step
 
 
-def _memories_of(rows: pa.Table) -> dict[JobKey, PlanMemory]:
+def _memories_of(rows: pa.Table) -> dict[JobKey, PolicyMemory]:
     return {
-        (row["cluster"], row["job"]): PlanMemory(row["as_of"].timestamp(), row["policy"] or "", row["memory"] or "")
+        (row["cluster"], row["job"]): PolicyMemory(row["policy"] or "", row["memory"])
         for row in rows.to_pylist()
+        if row["memory"]
     }
 
 
-def _graphs_of(rows: pa.Table) -> dict[JobKey, JobGraphRow]:
-    order = [("cluster", "ascending"), ("job", "ascending"), ("job_id", "ascending"), ("position", "ascending")]
-    graphs: dict[JobKey, list[dict[str, Any]]] = {}
-    for row in rows.sort_by(order).to_pylist():
-        graphs.setdefault((row["cluster"], row["job"]), []).append(row)
-    return _each(graphs, lambda _, listed: _graph_of(listed))
-
-
-def _graph_of(rows: list[dict[str, Any]]) -> JobGraphRow:
-    job_id = rows[-1]["job_id"]
-    return JobGraphRow(
-        job_id=job_id,
-        seen_at_s=rows[-1]["observed_at"].timestamp(),
-        operators=tuple(
-            GraphOperator(
-                name=row["operator"],
-                vertex_id=row["vertex_id"],
-                position=row["position"],
-                upstream=tuple(row["upstream"] or ()),
-                ship_strategies=tuple(row["ship_strategies"] or ()),
-                parallelism=row["parallelism"],
-                max_parallelism=row["max_parallelism"],
+def _graph_of(rows: list[dict[str, Any]]) -> JobGraph:
+    """Return the graph of the last job id; rows in topological order, by job id."""
+    return JobGraph.from_operators(
+        [
+            Operator(
+                row["operator"],
+                tuple(row["upstream"] or ()),
+                row["max_parallelism"] or KEY_GROUPS,
                 partitions=row["partitions"],
-                slot_sharing_group=row["slot_sharing_group"],
+                is_keyed=BY_KEY in (row["ship_strategies"] or ()),
+                slot_sharing_group=row["slot_sharing_group"] or DEFAULT_GROUP,
             )
             for row in rows
-            if row["job_id"] == job_id
-        ),
+            if row["job_id"] == rows[-1]["job_id"]
+        ]
     )
 
 

@@ -16,12 +16,8 @@ Placed = Sequence[PlacedOperator]
 def follow_plan(plan: JobPlan, versions: Sequence[Placed], present: Placed) -> JobPlan:
     """Return a plan with its steps under present names; an operator that has gone keeps the name it had.
 
-    A step that names an operator which the job does not have is refused for it.
-
-    Args:
-        plan: of the job.
-        versions: its graphs as ingested, in the order in which they were seen.
-        present: its operators as they are now; empty while they are not known.
+    A step that names an operator which the job does not have is refused for it. ``versions`` are its graphs as
+    ingested, in the order in which they were seen; ``present`` is empty while it is not known.
     """
     written = {name for step in plan.steps for name in (*step.parallelism_from, *step.parallelism_to)}
     if not present or written <= {one.name for one in present}:  # they stand as they are, and matching takes long

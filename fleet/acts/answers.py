@@ -30,16 +30,7 @@ def find_waiting_step(waiting: Iterable[WaitingStep], job: str | None, step_id: 
 def give_answer(
     settings: Settings, step: WaitingStep, *, is_approved: bool, by: str, reason: str, now_s: float, hours: float = 0.0
 ) -> float:
-    """Write an answer; returns for how many hours it counts.
-
-    Args:
-        settings: whose lake, and for how long answers count.
-        step: as it was shown.
-        is_approved: yes or no.
-        by: who.
-        reason: why.
-        now_s: epoch seconds.
-        hours: it counts for so long; 0: as the settings say.
+    """Write an answer; returns for how many hours it counts. Without hours it counts as long as the settings say.
 
     Raises:
         StoreUnreadableError: it was not written, so it does not count.

@@ -50,14 +50,8 @@ def release_holds(
 ) -> Iterator[str]:
     """End holds by their exact scope, and those after a foreign change; yield each as it has ended.
 
-    Args:
-        settings: whose lake.
-        holds: that are in force (:meth:`fleet.fleet_reader.FleetReader.read_holds`).
-        scopes: to release.
-        by: who.
-        reason: why.
-        now_s: epoch seconds.
-        is_all: every hold of a person, and none after a foreign change: nobody has put a job on those.
+    ``holds`` are those in force. ``is_all``: every hold of a person, and none after a foreign change: nobody has put a
+    job on those.
 
     Raises:
         NotOnHoldError: there is no such hold; nothing was released.

@@ -28,11 +28,11 @@ from cli.embedded import below
 from cli.import_hours import SETTLED
 from cli.out_lock import hold_folder
 from cli.preflight import PreflightError
+from cli.process_group import exit_on_sigterm
 from cli.progress import ProgressLog
 from cli.run import MOST_DAYS, RunError, end_of_recording, place_data
 from cli.run_table import open_console
 from cli.setup_steps import SetupError
-from cli.workers import exit_on_sigterm
 from fleet import frontier
 from include.atomic_write import replace_atomically
 from include.metric_sources.prometheus.client import PrometheusError

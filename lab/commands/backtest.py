@@ -16,10 +16,10 @@ from cli.command import add_out, command
 from cli.dag_client import DagClient, DagFailedError
 from cli.embedded import airflow_environment
 from cli.out_lock import hold_paths
+from cli.process_group import exit_on_sigterm
 from cli.progress import ProgressLog
 from cli.run import RunError, end_of_recording
 from cli.run_table import open_console
-from cli.workers import exit_on_sigterm
 from include.place import local_beside, place
 from include.settings import PROJECT, Settings
 from include.utc import IntervalError, format_utc

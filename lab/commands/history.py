@@ -19,7 +19,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 import lab.simulation
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, moment, require_writable, whole_number
 from cli.out_lock import hold_folder
-from cli.workers import exit_on_sigterm
+from cli.process_group import exit_on_sigterm
 from include.atomic_write import write_json
 from include.flink.raw_format import hour_directory, write_lines
 from include.place import is_object, place

@@ -27,9 +27,8 @@ def test_runs_show_their_real_duration_and_what_they_looked_at(tmp_path, monkeyp
         began_s = time.time()
         for _ in range(2):
             # Long ago: it must not be taken for the start of the run.
-            result = client.run("tidewise_control", {"as_of": "2024-11-20T20:00:00Z"})
+            client.run("tidewise_control", {"as_of": "2024-11-20T20:00:00Z"})
         took_s = time.time() - began_s
-    assert result.states == {"control": "success"}
     with sqlite3.connect(tmp_path / "airflow" / "airflow.db") as tables:
         runs = tables.execute("select start_date, end_date, state, conf from dag_run order by id").fetchall()
     assert [state for _, _, state, _ in runs] == ["success", "success"]  # a second run is a run of its own

@@ -14,8 +14,8 @@ from benchmarks.pipeline.spark_jobs import count_jobs
 from controller.log.control_log import LogEntry, Provenance
 from controller.log.delta_log import DeltaControlLog, open_control_log
 from controller.log.log_codec import action_of, case_of
-from controller.log.log_reading import read_log
 from controller.view.plan_tables import PlanTables
+from fleet.log_tables import LogTables
 from include import tables
 from include.settings import Settings
 from include.stage_names import Stage
@@ -153,7 +153,7 @@ def test_spark_reads_what_deltalake_wrote_and_appends_beside_it(lake: Lake) -> N
     again = lake.read(tables.CONTROL_LOG).withColumns(changes)
     again.write.format("delta").mode("append").save(lake.path(tables.CONTROL_LOG))
     write(lake, entry_for(plain_case(NOW_S + 60, "step-2", mode=Mode.DRY_RUN), job="live/orders"))
-    result = read_log(lake.root, "live", "orders", NOW - DAY, NOW + DAY)
+    result = LogTables(lake.root).read_lines(NOW - DAY, NOW + DAY, "job = 'orders'")
     assert [(one["entry"], one["answer"], one["step_id"]) for one in result] == [
         (1, None, "step-1"),
         (2, "accepted", "step-1"),

@@ -16,8 +16,7 @@ from pyspark.sql import SparkSession
 from release_before import AS_OF, JOBS, unpack
 
 from cli import log as log_command
-from controller.loop import warm_up
-from controller.memory.memory_store import MemoryStore
+from controller.command import warm_up
 from controller.memory.stored_memories import StoredMemories
 from controller.view.plan_tables import PlanTables
 from controller.wiring import build_ticker
@@ -76,7 +75,7 @@ def test_a_controller_goes_on_from_its_memories_log_plans_and_champion(
     old: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     at = AS_OF + timedelta(minutes=5)
-    store, logged = StoredMemories(MemoryStore(old.paths.lake)), read_log(Path(old.paths.lake))
+    store, logged = StoredMemories(old.paths.lake), read_log(Path(old.paths.lake))
     retained = store.read(NAMES, at.timestamp())
     assert set(retained) == set(NAMES)
     assert all(one.plan_as_of_s for one in retained.values())

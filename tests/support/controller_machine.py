@@ -19,7 +19,7 @@ from controller.actuators.actuator import RequestConflictError, RequestRefusedEr
 from controller.decisions.job_control import JobControl
 from controller.leases.lease import LeaseLostError
 from controller.log.control_log import LogEntry
-from controller.log.log_codec import EntryMetadata, row_of
+from controller.log.log_codec import row_of
 from fleet.decisions import decision_of
 from fleet.facts import JobStatus
 from fleet.health import Fault, judge_jobs
@@ -608,7 +608,7 @@ def _tell_person(last: LogEntry | None, now_s: float) -> list[str]:
     """Return what a person is told of a job that is late, as `tidewise status` and messages have it."""
     if last is None:
         return []
-    (row,) = arrow_rows(CONTROL_LOG, [row_of(last, EntryMetadata(1, 1, ""))]).to_pylist()
+    (row,) = arrow_rows(CONTROL_LOG, [row_of(last, 1, 1, "")]).to_pylist()
     cluster, _, job = JOB.partition("/")
     facts = JobStatus(cluster, job, "auto", "", None, decision_of(row), None, "", "", None)
     return [one.detail for one in judge_jobs([facts], [], HEALTH, now_s) if one.name == Fault.JOB_LATE]

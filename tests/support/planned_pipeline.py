@@ -70,7 +70,7 @@ class Planning:
         as_of = datetime.fromtimestamp(now_s, UTC)
         self.rows = plan_job(PlanTask(self.pipeline.settings, as_of, broadcast), self._state(now_s, given))
         self.memory = self.rows[0].get("memory") or self.memory
-        self.plan = _plan_of(job, self.policy, now_s, given.ingested_s, self.rows)
+        self.plan = _plan_of(now_s, given.ingested_s, self.rows)
 
     def _learn(self, broadcast: Broadcast[FleetBundle], trained_s: int) -> None:
         self.learned_s = trained_s
@@ -150,21 +150,12 @@ def _bins(forecast: SourceForecast) -> dict[str, Any]:
     }
 
 
-def _plan_of(job: str, policy: str, now_s: int, ingested_s: int, rows: list[dict[str, Any]]) -> JobPlan:
+def _plan_of(now_s: int, ingested_s: int, rows: list[dict[str, Any]]) -> JobPlan:
     """Return the plan as the controller reads it from the table."""
     steps = tuple(PlanRow.of(row) for row in rows if row["status"] == "planned")
     return JobPlan(
-        cluster=CLUSTER,
-        job=job,
-        job_id="",
         as_of_s=float(now_s),
-        status="planned" if steps else rows[0]["status"],
         steps=steps,
-        reason=rows[0]["reason"],
-        refusal=rows[0].get("refusal"),
-        policy=policy,
-        model_version="m",
         forecast_version=None,
-        code_version=None,
         observations_until_s=float(ingested_s),
     )

@@ -12,7 +12,6 @@ from programme_line import GRAPH, RUNNING, START_S, window
 
 from controller.evaluation.evaluate_job import answer_alarm, evaluate_job
 from controller.evaluation.form_intention import form_intention
-from controller.memory.memory_store import MemoryStore
 from controller.memory.stored_memories import StoredMemories
 from controller.tick import TickSummary
 from controller.view.job_view import EvaluationState, JobView
@@ -83,7 +82,7 @@ def test_a_burst_between_two_evaluations_is_answered_at_the_next_poll(view: JobV
 def test_an_evaluation_at_once_is_made_again_bit_for_bit_from_what_is_kept(
     view: JobView, before: EvaluationState, waiting_s: list[float], tmp_path: Path
 ) -> None:
-    memories, name, looked = StoredMemories(MemoryStore(str(tmp_path))), ("c", "orders"), minutes(waiting_s)
+    memories, name, looked = StoredMemories(str(tmp_path)), ("c", "orders"), minutes(waiting_s)
 
     def store(state: EvaluationState) -> EvaluationState:
         memories.append({name: state}, NOW_S)

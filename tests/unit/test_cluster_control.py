@@ -16,11 +16,11 @@ from flink_server import FakeJob, FlinkServer, serving
 
 from controller.actuators.choose_actuator import choose_terms, open_cluster_actuator
 from controller.cluster_control import ClusterControl
-from controller.cluster_turns import ClusterTurns
-from controller.command import RestartCheck
+from controller.command import find_restart
 from controller.leases.lease import Lease
 from controller.limits.limits_of_job import open_limits
 from controller.log.delta_log import DeltaControlLog, open_control_log
+from controller.tick import ClusterTurns
 from controller.view.job_view import JobView
 from controller.wired_settings import explain_change, explain_changes
 from include.settings import SETTINGS_FILE_VARIABLE, Settings, check_settings, load_settings
@@ -243,20 +243,15 @@ def test_what_begins_anew_is_the_cluster_whose_parts_have_changed() -> None:
 
 
 def test_a_controller_begins_anew_only_with_clusters_that_it_may_control(tmp_path) -> None:
-    class Ticks:
-        settings = settings_of()
-
-    ticks, before = Ticks(), settings_of()
-    again = RestartCheck(before, ticks, None)
-    assert again.explain() == ""
-    ticks.settings = settings_of(clusters__a={"rest_url": "http://c:1"})
-    assert "clusters.a.rest_url changed" in again.explain()
-    assert (again.settings, again.clusters) == (ticks.settings, ["a", "b"])
-    named = RestartCheck(before, ticks, ["a"])
-    ticks.settings = settings_of(clusters={"b": {"rest_url": "http://b:1"}}, paths={"lake": "l", "raw": str(tmp_path)})
-    assert named.explain() == ""  # the one that it was started for is gone: stopped, not replaced by others
-    ticks.settings = settings_of(clusters={}, paths={"lake": "l", "raw": str(tmp_path)})
-    assert RestartCheck(before, ticks, None).explain() == ""
+    before = settings_of()
+    assert find_restart(before, settings_of(), None) == ("", [])
+    why, clusters = find_restart(before, settings_of(clusters__a={"rest_url": "http://c:1"}), None)
+    assert "clusters.a.rest_url changed" in why
+    assert clusters == ["a", "b"]
+    gone = settings_of(clusters={"b": {"rest_url": "http://b:1"}}, paths={"lake": "l", "raw": str(tmp_path)})
+    assert find_restart(before, gone, ["a"]) == ("", [])  # what it was started for is gone: stopped, not replaced
+    none = settings_of(clusters={}, paths={"lake": "l", "raw": str(tmp_path)})
+    assert find_restart(before, none, None) == ("", [])
 
 
 @pytest.mark.covers("harm slow-cluster")

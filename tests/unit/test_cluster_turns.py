@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 
-from controller.cluster_turns import ClusterTurns
+from controller.tick import ClusterTurns
 
 
 def test_a_cluster_is_idle_when_its_turn_has_ended() -> None:

@@ -17,8 +17,8 @@ from flink_server import FakeJob, FlinkServer, serving
 from signal_handlers import restoring_handlers
 
 from controller import command
+from controller.command import run_ticks
 from controller.health import ControllerHealth
-from controller.loop import run_ticks
 from controller.tick import Ticker, TickSummary
 from include.settings import Settings
 from include.utc import format_utc
@@ -114,10 +114,10 @@ def test_changed_settings_begin_it_anew_until_it_ends(
             file = world / "tidewise.toml"
             file.write_text(file.read_text().replace("/lake", "/moved"))
         for _ in range(2):
-            ticker.tick()
+            why = given["take"](ticker.tick())
             later_s.append(60.0)
         ticker.close()
-        return str(given["explain_anew"]())
+        return str(why)
 
     monkeypatch.setattr(command, "run_ticks", run)
     assert command.main(["--cluster", "east"]) == 0
@@ -207,10 +207,11 @@ def run_counted(ticks: CountedTicks, stop: threading.Event, explain: Callable[[]
     """Run ticks for 30 s of a clock that goes on by a second at each look; at most 200 of them."""
     at_s, shown = iter(range(1_000_000, 2_000_000)), list[int]()
 
-    def on_tick(summary: TickSummary) -> None:
+    def take(summary: TickSummary) -> str:
         shown.append(summary.jobs)
         if len(shown) >= 200:
             stop.set()
+        return explain()
 
     settings = Settings().model_copy(update={"apply": Settings().apply.model_copy(update={"tick_s": 10})})
     why = run_ticks(
@@ -220,8 +221,7 @@ def run_counted(ticks: CountedTicks, stop: threading.Event, explain: Callable[[]
         1_000_000 + 30,
         clock=lambda: next(at_s),
         stop=stop,
-        on_tick=on_tick,
-        explain_anew=explain,
+        take=take,
     )
     return why, shown
 

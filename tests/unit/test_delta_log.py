@@ -13,7 +13,8 @@ from controller.actuators.actuator import RequestRefusedError, RequestUnknownErr
 from controller.decisions.job_control import JobControl, JobTask
 from controller.leases.lease import Lease, LeaseLostError
 from controller.log.control_log import LogEntry, Provenance, is_news
-from controller.log.delta_log import HISTORY_DAYS, DeltaControlLog, open_control_log, read_known_jobs
+from controller.log.delta_log import DeltaControlLog, open_control_log
+from controller.log.last_entries import HISTORY_DAYS, read_known_jobs
 from controller.log.log_codec import action_of, case_of
 from include.tables import CONTROL_LOG
 from models.control.limits import Limits
@@ -26,12 +27,17 @@ AUTO = Limits(mode=Mode.AUTO)
 
 
 class HeldLease:
+    """A lease that is held until it is lost, and of which the number can be raised."""
+
     def __init__(self, number: int = 1) -> None:
         self.number, self.first_number, self.is_lost = number, number, False
 
     def check(self) -> None:
         if self.is_lost:
             raise LeaseLostError("term 1 of the lease is followed by 2")
+
+    def skip_to(self, number: int) -> None:
+        self.number = number
 
 
 def open_log(lake, lease=None, now_s: float = NOW_S, cluster: str = "live") -> DeltaControlLog:
@@ -82,8 +88,10 @@ def test_a_controller_without_the_lease_appends_nothing(tmp_path) -> None:
 def test_a_row_of_an_older_lease_that_came_late_does_not_count(tmp_path) -> None:
     newer = entry_for(plain_case(NOW_S, "of the newer"))
     late = entry_for(plain_case(NOW_S + 5, "of the older"))
+    slow = open_log(tmp_path, HeldLease(1))
+    assert slow.read_last(JOB) is None
     open_log(tmp_path, HeldLease(2)).append(newer)
-    open_log(tmp_path, HeldLease(1)).append(late)
+    slow.append(late)
     assert open_log(tmp_path).read_last(JOB) == newer
 
 
@@ -133,8 +141,6 @@ def test_histories_of_several_clusters_are_read_at_once(tmp_path) -> None:
         open_log(tmp_path, cluster=cluster).append(entry_for(plain_case(), job=f"{cluster}/orders"))
     known = read_known_jobs(open_control_log(str(tmp_path)), ["live", "spare"], NOW_S)
     assert sorted(known) == ["live/orders", "spare/orders"]
-    log = DeltaControlLog(open_control_log(str(tmp_path)), "spare", HeldLease(), lambda: NOW_S, known)
-    assert log.read_history("spare/orders").in_flight is not None
 
 
 def _fail_for_want_of_space(rows) -> None:

@@ -260,12 +260,6 @@ def test_a_short_retention_is_told():
         assert check_retention(Probe(url)).level is Level.OK
 
 
-def test_a_job_that_prometheus_does_not_know():
-    with serve(prometheus({})) as url:
-        result = the_error(check_series(Probe(url), jobs=["my-orders"]), "series of my_orders")
-    assert "scrape" in result.remedy or "excludes" in result.remedy
-
-
 @contextmanager
 def as_plain_user() -> Iterator[None]:
     """Be nobody where the tests are run by root, whom no right of a file stops."""

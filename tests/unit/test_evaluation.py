@@ -53,18 +53,9 @@ def step(due: PendingStep = FALL, step_id: str = "s1") -> PlanRow:
 
 def plan(*steps: PlanRow, as_of_s: float = PLANNED_S, **known: Any) -> JobPlan:
     return JobPlan(
-        cluster="c",
-        job="orders",
-        job_id="a" * 32,
         as_of_s=as_of_s,
-        status="planned" if steps else "hold",
         steps=steps,
-        reason="",
-        refusal=None,
-        policy="planner",
-        model_version="m",
         forecast_version="f",
-        code_version="v",
         observations_until_s=as_of_s,
         **known,
     )

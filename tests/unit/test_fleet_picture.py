@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 from live_replies import SOURCE, T0_S, WORK, Job
 
 from controller.view.fleet_view import FleetView, FleetViewer
-from controller.view.plan_rows import GraphOperator, JobGraphRow, JobPlan, PlanMemory, PolicyMemory
+from controller.view.plan_rows import JobPlan, PolicyMemory
+from include.domain.graph import JobGraph, Operator
 from include.domain.operator_matching import PlacedOperator
 from models.polling.poll_history import PollHistory
 from tests.unit.test_evaluation import plan, step
@@ -19,7 +20,7 @@ Key = tuple[str, str]
 ORDERS: Key = ("c", "orders")
 PLACED = (PlacedOperator(SOURCE, "1" * 32, 0), PlacedOperator(WORK, "2" * 32, 1, (SOURCE,)))
 INGESTED = (PlacedOperator("as ingested", "1" * 32, 0),)
-GRAPH = JobGraphRow("a" * 32, T0_S, (GraphOperator("as ingested", "1" * 32, 0, (), (), 1, 128),))
+GRAPH = JobGraph.from_operators([Operator("as ingested", (), 128)])
 MEMORY = "{}"
 
 
@@ -28,17 +29,17 @@ class WrittenPlans:
     """What planning has left, without a table; each mapping is the same object for as long as nothing is written."""
 
     plans: Mapping[Key, JobPlan] = field(default_factory=dict)
-    memories: Mapping[Key, PlanMemory] = field(default_factory=dict)
-    graphs: Mapping[Key, JobGraphRow] = field(default_factory=dict)
+    memories: Mapping[Key, PolicyMemory] = field(default_factory=dict)
+    graphs: Mapping[Key, JobGraph] = field(default_factory=dict)
     versions: Mapping[Key, Sequence[Any]] = field(default_factory=dict)
 
     def read_plans(self, now_s: float) -> Mapping[Key, JobPlan]:
         return self.plans
 
-    def read_memories(self, now_s: float) -> Mapping[Key, PlanMemory]:
+    def read_memories(self, now_s: float) -> Mapping[Key, PolicyMemory]:
         return self.memories
 
-    def read_graphs(self, now_s: float) -> Mapping[Key, JobGraphRow]:
+    def read_graphs(self, now_s: float) -> Mapping[Key, JobGraph]:
         return self.graphs
 
     def read_versions(self, now_s: float) -> Mapping[Key, Sequence[Any]]:
@@ -119,7 +120,7 @@ def test_a_job_without_plan_and_memory_has_its_windows(caplog: pytest.LogCapture
 
 
 def test_a_job_that_is_not_polled_has_what_planning_left() -> None:
-    plans = WrittenPlans({ORDERS: plan(step())}, {ORDERS: PlanMemory(T0_S, "planner", MEMORY)}, {ORDERS: GRAPH})
+    plans = WrittenPlans({ORDERS: plan(step())}, {ORDERS: PolicyMemory("planner", MEMORY)}, {ORDERS: GRAPH})
     (job,) = look(plans).jobs.values()
     assert (job.seen, job.observations, job.plan) == (None, None, plan(step()))
     assert job.left == PolicyMemory("planner", MEMORY)
@@ -127,40 +128,10 @@ def test_a_job_that_is_not_polled_has_what_planning_left() -> None:
     assert job.graph.names == ("as ingested",)
 
 
-def test_a_policy_that_left_nothing_is_not_remembered(caplog: pytest.LogCaptureFixture) -> None:
-    plans = WrittenPlans({ORDERS: plan(step())}, {ORDERS: PlanMemory(T0_S, "ds2", "")})
-    (job,) = look(plans).jobs.values()
-    assert job.left is None
-    assert not caplog.records
-
-
-def test_memories_and_graphs_are_read_again_when_they_were_written_again_and_else_kept(caplog) -> None:
-    fed_by_none = replace(GRAPH.operators[0], upstream=("nowhere",))
-    plans = WrittenPlans(
-        {ORDERS: plan(step())},
-        {ORDERS: PlanMemory(T0_S, "planner", MEMORY)},
-        {ORDERS: GRAPH, ("c", "broken"): replace(GRAPH, operators=(fed_by_none,))},
-    )
+def test_memories_and_graphs_are_those_that_planning_left_last() -> None:
+    plans = WrittenPlans({ORDERS: plan(step())}, {ORDERS: PolicyMemory("planner", MEMORY)}, {ORDERS: GRAPH})
     viewer = viewer_of(plans)
-    first, second = (viewer.take(T0_S).jobs[ORDERS] for _ in range(2))
-    assert second.left is first.left
-    assert second.graph is first.graph
-    assert len(caplog.records) == 1  # what cannot be used is said once
-    other = replace(GRAPH, operators=(replace(GRAPH.operators[0], name="another"),))
-    plans.memories, plans.graphs = {ORDERS: PlanMemory(T0_S, "planner", "{}\n")}, {ORDERS: other}
-    third = viewer.take(T0_S).jobs[ORDERS]
-    assert third.left == PolicyMemory("planner", "{}\n")
-    assert third.graph is not None
-    assert third.graph.names == ("another",)
-
-
-def test_an_operator_without_a_group_shares_slots_with_those_of_flinks_default_group() -> None:
-    operators = (
-        GraphOperator("source", "1" * 32, 0, (), (), 1, 128),
-        GraphOperator("map", "2" * 32, 1, ("source",), ("FORWARD",), 1, 128, slot_sharing_group="default"),
-    )
-    (job,) = look(
-        WrittenPlans({ORDERS: plan(step())}, graphs={ORDERS: replace(GRAPH, operators=operators)})
-    ).jobs.values()
-    assert job.graph is not None
-    assert {one.slot_sharing_group for one in job.graph.operators} == {"default"}
+    assert viewer.take(T0_S).jobs[ORDERS].graph is GRAPH
+    plans.memories, plans.graphs = {ORDERS: PolicyMemory("planner", "{}\n")}, {}
+    after = viewer.take(T0_S).jobs[ORDERS]
+    assert (after.left, after.graph) == (PolicyMemory("planner", "{}\n"), None)

@@ -9,8 +9,7 @@ from live_replies import T0_S, Job
 from rehearsal import build_rehearsal
 
 from controller.outcomes.measure_outcome import find_lateness_s
-from controller.view.fleet_view import MISSED_POLLS, _graph_of
-from controller.view.plan_rows import GraphOperator, JobGraphRow
+from controller.view.fleet_view import MISSED_POLLS
 
 LOST, PRESENT = Job(job_id="a" * 32), Job(job_id="b" * 32)
 POLL_S = 60  # the default
@@ -66,12 +65,3 @@ def test_a_job_that_somebody_stopped_is_gone(ticker, clock):
     clock["s"] += POLL_S
     ticker.tick()
     assert ticker.view.jobs == {}
-
-
-def test_a_graph_keeps_what_ingestion_knows_and_has_flinks_defaults_for_the_rest():
-    known = [GraphOperator(name, name, 0, (), (), 2, 64, slot_sharing_group="of-sources") for name in ("bids", "asks")]
-    unknown = [GraphOperator(name, name, 1, ("bids",), ("HASH",), 2, None) for name in ("map", "sink")]
-    graph = _graph_of(JobGraphRow("a" * 32, T0_S, (*known, *unknown)))
-    assert [one.max_parallelism for one in graph.operators] == [64, 64, 128, 128]
-    bids, asks, mapped, sink = (one.slot_sharing_group for one in graph.operators)
-    assert (bids == asks, mapped == sink, bids == mapped) == (True, True, False)

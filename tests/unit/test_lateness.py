@@ -9,7 +9,7 @@ import pytest
 from control_entries import FOUR, NOW_S, TWO, entry_for, plain_case
 
 from controller.log.control_log import is_news
-from controller.log.log_codec import EntryMetadata, row_of
+from controller.log.log_codec import row_of
 from fleet.decisions import decision_of
 from include.arrow_rows import arrow_rows
 from include.tables import CONTROL_LOG
@@ -100,6 +100,6 @@ def test_a_reader_of_the_log_finds_it() -> None:
     entry = entry_for(
         plain_case(NOW_S, observed=replace(RUNS, late_s=math.inf), history=replace(DOWN, late_since_s=1.0))
     )
-    (row,) = arrow_rows(CONTROL_LOG, [row_of(replace(entry, job="c/j"), EntryMetadata(1, 1, "v"))]).to_pylist()
+    (row,) = arrow_rows(CONTROL_LOG, [row_of(replace(entry, job="c/j"), 1, 1, "v")]).to_pylist()
     fact = decision_of(row)
     assert (fact.late_since_s, fact.down_since_s) == (1.0, NOW_S - 300)

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.log.control_log import LogEntry, Provenance
-from controller.log.log_codec import EntryMetadata, action_of, case_of, entry_of, history_of, row_of, unique_names
+from controller.log.log_codec import action_of, case_of, entry_of, history_of, row_of, unique_names
 from include.arrow_rows import arrow_rows
 from include.tables import CONTROL_LOG
 from models.control.limits import Limits
@@ -21,13 +21,13 @@ from models.control.reconcile import Case, Verb, reconcile
 from models.control.state import JobHistory, Mode, ObservedJob
 from models.policies.memory import load
 
-STAMP = EntryMetadata(lease_number=3, entry=7, code_version="0.1.0+abc")
+STAMP = (3, 7, "0.1.0+abc")
 PROVENANCE = Provenance({"a": "Source: orders", "b": "enrich"}, NOW_S - 600, "m-1")
 
 
 def stored(entry: LogEntry) -> dict[str, object]:
     """Return an entry's row as Arrow keeps it."""
-    (row,) = arrow_rows(CONTROL_LOG, [row_of(entry, STAMP)]).to_pylist()
+    (row,) = arrow_rows(CONTROL_LOG, [row_of(entry, *STAMP)]).to_pylist()
     return row
 
 
@@ -109,7 +109,7 @@ def test_a_job_name_with_slashes_and_half_a_surrogate_is_kept() -> None:
     row = stored(entry_for(plain_case(), job="live/a/b <script> \ud83d"))
     assert (row["cluster"], row["job"]) == ("live", "a/b <script> ?")
     with pytest.raises(ValueError, match="is not cluster/job"):
-        row_of(entry_for(plain_case(), job="orders"), STAMP)
+        row_of(entry_for(plain_case(), job="orders"), *STAMP)
 
 
 def test_an_unknown_job_has_a_row_without_a_job_id() -> None:

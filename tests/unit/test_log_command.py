@@ -125,9 +125,9 @@ def test_a_fleet_that_only_waited_is_told_so_and_not_when_it_last_did(tmp_path, 
 @pytest.mark.parametrize(
     ("argv", "complaint"),
     [
-        (["live/order"], "no job 'live/order' in the control log; expected cluster/job: 'live/orders'"),
+        (["live/order"], "no job 'live/order' in the control log; write 'live/orders'"),
         (["LIVE/ORDERS"], "'live/orders'"),
-        (["zzz/qqq"], "known: 3, such as 'live/"),
+        (["zzz/qqq"], "write 'live/"),
         (["orders"], "expected cluster/job, such as live/checkout, not 'orders'"),
         (["live/orders", "--hours", "0"], "expected a number above 0"),
         (["live/orders", "--hours", "soon"], "not 'soon'"),

@@ -10,14 +10,14 @@ from control_entries import FOUR, NOW_S, TWO, entry_for, plain_case
 
 from controller.log.control_log import LogEntry, Provenance, decision_of, explain_wish, is_news
 from controller.log.last_entries import LastEntry
-from controller.log.log_codec import EntryMetadata, entry_of, row_of
+from controller.log.log_codec import entry_of, row_of
 from include.arrow_rows import arrow_rows
 from include.tables import CONTROL_LOG
 from models.control.case import OutcomeCheck, Verb
 from models.control.limits import Limits
 from models.control.state import Intention, JobHistory, Mode, ObservedJob, Origin
 
-STAMP = EntryMetadata(lease_number=3, entry=7, code_version="0.1.0+abc")
+STAMP = (3, 7, "0.1.0+abc")
 SENT = entry_for(plain_case())
 AT_FOUR = ObservedJob("j", "RUNNING", FOUR, FOUR, free_slots=8)
 TO_JUDGE = JobHistory(job_id="j", known_requested=FOUR, last_good=TWO, to_judge=SENT.action.request)
@@ -37,7 +37,7 @@ def held(step_id: str, count: int = 4, origin: Origin = Origin.PLAN) -> LogEntry
 
 
 def row(entry: LogEntry) -> dict[str, Any]:
-    return row_of(entry, STAMP)
+    return row_of(entry, *STAMP)
 
 
 # what is news

@@ -9,7 +9,8 @@ import pytest
 from control_entries import NOW_S, entry_for, plain_case
 
 from controller.leases.lease import LeaseLostError
-from controller.log.delta_log import HISTORY_DAYS, DeltaControlLog, KnownJobs, open_control_log, read_known_jobs
+from controller.log.delta_log import DeltaControlLog, open_control_log
+from controller.log.last_entries import HISTORY_DAYS
 from controller.log.log_witness import LogWitness
 from include.lake_table import LakeTable
 from include.tables import CONTROL_LOG
@@ -21,21 +22,12 @@ OLD_S = NOW_S - (HISTORY_DAYS + 6) * DAY_S
 """When a row was written that is not among those that are read first."""
 
 
-class RaisedLease(HeldLease):
-    """A lease of which the number can be raised."""
-
-    def skip_to(self, number: int) -> None:
-        self.number = number
-
-
-def open_log(
-    lake: Path, lease: HeldLease | None = None, now_s: float = NOW_S, *, known: KnownJobs | None = None
-) -> DeltaControlLog:
+def open_log(lake: Path, lease: HeldLease | None = None, now_s: float = NOW_S) -> DeltaControlLog:
     """Return a cluster's log with the witness that all of its controllers share."""
     witness = LogWitness(str(lake / "out"), str(lake), "live")
     table = open_control_log(str(lake))
     return DeltaControlLog(
-        table, "live", lease or HeldLease(), lambda: now_s, known, witness=witness, read_code_version=lambda: "v"
+        table, "live", lease or HeldLease(), lambda: now_s, witness=witness, read_code_version=lambda: "v"
     )
 
 
@@ -103,17 +95,11 @@ def test_only_jobs_with_a_request_in_flight_are_open(tmp_path) -> None:
 
 
 def test_a_lease_that_begins_again_at_one_is_raised_above_the_rows_that_are_there(tmp_path) -> None:
-    write(tmp_path, JOB, lease=RaisedLease(7))
-    log = write(tmp_path, JOB, at_s=NOW_S + 60, lease=RaisedLease(1))
+    write(tmp_path, JOB, lease=HeldLease(7))
+    log = write(tmp_path, JOB, at_s=NOW_S + 60, lease=HeldLease(1))
     log.append(entry_for(plain_case(NOW_S + 120, "third")))
     assert [row["lease_number"] for row in rows_of(tmp_path)] == [7, 8, 8]
     assert open_log(tmp_path).read_last(JOB).case.desired.step_id == "third"
-
-
-def test_a_lease_whose_number_cannot_be_raised_writes_under_its_own(tmp_path) -> None:
-    write(tmp_path, JOB, lease=HeldLease(7))
-    write(tmp_path, JOB, lease=HeldLease(1))
-    assert [row["lease_number"] for row in rows_of(tmp_path)] == [1, 7]
 
 
 def test_after_the_lease_was_taken_anew_the_log_is_read_again(tmp_path) -> None:
@@ -143,15 +129,6 @@ def test_a_table_that_grows_has_lost_nothing(tmp_path, caplog: pytest.LogCapture
     log.keep()
     assert not caplog.records
     assert "kept" not in {reason for _, _, reason in reasons_of(tmp_path)}
-
-
-def test_a_log_whose_last_rows_were_handed_in_has_no_version_to_compare(tmp_path, caplog) -> None:
-    write(tmp_path, JOB)
-    known = read_known_jobs(open_control_log(str(tmp_path)), ["live"], NOW_S)
-    log = open_log(tmp_path, known=known)
-    log.append(entry_for(plain_case(NOW_S + 60)))
-    assert not caplog.records
-    assert [row["entry"] for row in rows_of(tmp_path)] == [1, 2]
 
 
 @pytest.mark.parametrize("is_restored", [False, True], ids=["removed", "restored from before"])
@@ -189,18 +166,3 @@ def test_a_job_of_which_rows_are_missing_is_held_and_all_others_are_not(tmp_path
     assert log.read_history(JOB).held_until_s > NOW_S
     assert "rows of the control log are missing" in log.read_history(JOB).held_because
     assert log.read_history("live/whole").held_until_s == 0.0
-
-
-def test_jobs_of_another_cluster_are_nobody_s_to_hold(tmp_path) -> None:
-    """Last rows of several clusters may be read at once: the witness of the one then tells of the others' jobs."""
-    write(tmp_path, JOB)
-    table = open_control_log(str(tmp_path))
-    other = DeltaControlLog(table, "spare", HeldLease(), lambda: NOW_S)
-    other.append(entry_for(plain_case(), job="spare/orders"))
-    log = open_log(tmp_path, known=read_known_jobs(table, ["live", "spare"], NOW_S))
-    log.append(entry_for(plain_case(NOW_S + 60)))
-    later = open_log(tmp_path)
-    later.load()
-    later.keep()
-    assert later.read_last("spare/orders") is None
-    assert [job for job, _, reason in reasons_of(tmp_path) if reason == "kept"] == []

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from controller.memory.memory_store import REMEMBERED_S, JobMemory, MemoryStore
-from controller.view.plan_rows import LoadBand
+from controller.view.plan_rows import LoadBand, PolicyMemory
 from controller.view.plan_tables import PlanTables
+from include.domain.graph import JobGraph, Operator
 from include.lake_table import LakeTable, date_of, timestamp_of
 from include.tables import FORECASTS, JOB_GRAPHS, PLANS, POLICY_MEMORY, Table
 
@@ -65,14 +65,14 @@ def test_the_newest_plan_of_every_job_whatever_became_of_it(tmp_path) -> None:
         plan(at_six + HOUR, "orders"),  # of a run to come
     )
     plans = PlanTables(str(tmp_path)).read_plans(NOW_S)
-    assert {key: result.status for key, result in plans.items()} == {
-        ("live", "orders"): "planned",
-        ("live", "only at five"): "planned",
-        ("live", "held"): "hold",
-        ("live", "refused"): "refused",
+    assert {key: len(result.steps) for key, result in plans.items()} == {
+        ("live", "orders"): 2,
+        ("live", "only at five"): 1,
+        ("live", "held"): 0,
+        ("live", "refused"): 0,
     }
     orders = plans["live", "orders"]
-    assert (orders.as_of_s, orders.job_id, orders.policy) == (at_six.timestamp(), "j1", "planner")
+    assert (orders.as_of_s, orders.forecast_version) == (at_six.timestamp(), "f-1800")
     assert [step.step_id for step in orders.steps] == ["orders-1800-0", "orders-1800-1"]
     first = orders.steps[0]
     assert first.parallelism_to == {"map": 4}
@@ -82,7 +82,6 @@ def test_the_newest_plan_of_every_job_whatever_became_of_it(tmp_path) -> None:
         1000.0,
         120.0,
     )
-    assert (plans["live", "refused"].refusal, plans["live", "refused"].steps) == ("no_model", ())
 
 
 def test_without_a_new_version_nothing_is_read_again(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,43 +131,58 @@ def test_memories_are_those_of_plans(tmp_path) -> None:
 
     append(tmp_path, POLICY_MEMORY, memory("plan", NOW - 2 * HOUR, "old"), memory("plan", NOW - HOUR, "new"))
     append(tmp_path, POLICY_MEMORY, memory("learn", NOW, "of the night"))
+    append(tmp_path, POLICY_MEMORY, memory("plan", NOW - HOUR, "") | {"job": "of a policy that leaves nothing"})
     result = PlanTables(str(tmp_path)).read_memories(NOW_S)
-    assert {key: (one.as_of_s, one.policy, one.memory) for key, one in result.items()} == {
-        ("live", "orders"): (NOW_S - 3600, "planner", "new")
+    assert result == {("live", "orders"): PolicyMemory("planner", "new")}
+
+
+def vertex(at: datetime, job_id: str, name: str, position: int, upstream: list[str]) -> dict[str, Any]:
+    return {
+        "cluster": "live",
+        "job": "orders",
+        "job_id": job_id,
+        "operator": name,
+        "vertex_id": f"id of {name}",
+        "position": position,
+        "upstream": upstream,
+        "ship_strategies": ["HASH"] * len(upstream),
+        "parallelism": 2,
+        "max_parallelism": 64,
+        "observed_at": at,
+        "date": at.date(),
+        "hour": at.hour,
     }
 
 
 def test_a_graph_is_that_of_the_job_id_that_was_seen_last(tmp_path) -> None:
-    def vertex(at: datetime, job_id: str, name: str, position: int, upstream: list[str]) -> dict[str, Any]:
-        return {
-            "cluster": "live",
-            "job": "orders",
-            "job_id": job_id,
-            "operator": name,
-            "vertex_id": f"id of {name}",
-            "position": position,
-            "upstream": upstream,
-            "ship_strategies": ["HASH"] * len(upstream),
-            "parallelism": 2,
-            "max_parallelism": 128,
-            "observed_at": at,
-            "date": at.date(),
-            "hour": at.hour,
-        }
-
     append(tmp_path, JOB_GRAPHS, vertex(NOW - 2 * HOUR, "j1", "gone", 0, []))
     append(
         tmp_path, JOB_GRAPHS, vertex(NOW - HOUR, "j2", "sink", 1, ["source"]), vertex(NOW - HOUR, "j2", "source", 0, [])
     )
     graph = PlanTables(str(tmp_path)).read_graphs(NOW_S)["live", "orders"]
-    assert (graph.job_id, graph.seen_at_s) == ("j2", NOW_S - 3600)
-    assert [(one.name, one.vertex_id, one.upstream, one.ship_strategies) for one in graph.operators] == [
-        ("source", "id of source", (), ()),
-        ("sink", "id of sink", ("source",), ("HASH",)),
-    ]
+    assert graph.operators == (
+        Operator("source", (), 64, is_keyed=False, slot_sharing_group="default"),
+        Operator("sink", ("source",), 64, is_keyed=True, slot_sharing_group="default"),
+    )
     append(tmp_path, JOB_GRAPHS, vertex(NOW, "j3", "source", 0, []), vertex(NOW, "j4", "bids", 0, []))
-    graph = PlanTables(str(tmp_path)).read_graphs(NOW_S)["live", "orders"]
-    assert (graph.job_id, [one.name for one in graph.operators]) == ("j4", ["bids"])
+    assert PlanTables(str(tmp_path)).read_graphs(NOW_S)["live", "orders"].names == ("bids",)
+
+
+def test_a_graph_says_what_its_table_leaves_out_and_one_that_cannot_be_is_said_once(tmp_path, caplog) -> None:
+    unset = vertex(NOW, "j1", "bids", 0, []) | {"max_parallelism": None, "ship_strategies": None, "partitions": 8}
+    own = vertex(NOW, "j1", "map", 1, ["bids"]) | {"ship_strategies": ["FORWARD"], "slot_sharing_group": "own"}
+    append(tmp_path, JOB_GRAPHS, unset, own, vertex(NOW, "j2", "fed by none", 0, ["nowhere"]) | {"job": "broken"})
+    tables = PlanTables(str(tmp_path))
+    graphs = tables.read_graphs(NOW_S)
+    assert tables.read_graphs(NOW_S) is graphs
+    expected = [
+        Operator("bids", (), 128, partitions=8, is_keyed=False, slot_sharing_group="default"),
+        Operator("map", ("bids",), 64, is_keyed=False, slot_sharing_group="own"),
+    ]
+    assert {name: graph.operators for name, graph in graphs.items()} == {
+        ("live", "orders"): JobGraph.from_operators(expected).operators
+    }
+    assert [one.getMessage().partition(":")[0] for one in caplog.records] == ["live/broken"]
 
 
 def forecast_bin(operator: str, start: datetime, q50: float, version: str = "f-1730") -> dict[str, Any]:
@@ -207,27 +221,12 @@ def test_a_load_band_is_that_of_the_bin_and_of_all_sources(tmp_path) -> None:
     assert forecasts.load_band("live", "other", "f-1730", NOW_S) is None
 
 
-def test_the_newest_memory_of_every_job_in_one_commit(tmp_path) -> None:
-    store = MemoryStore(str(tmp_path))
-    assert store.read_newest(NOW_S) == {}
-    first = [JobMemory("live", f"job-{n}", NOW_S - 300, NOW_S - 3600, f'{{"n":{n}}}', None) for n in range(3)]
-    store.append_all(first)
-    newer = JobMemory("live", "job-1", NOW_S, NOW_S - 3600, "{}", '{"parallelism":{"a":3}}')
-    store.append_all([newer])
-    store.append_all([])
-    result = MemoryStore(str(tmp_path)).read_newest(NOW_S)
-    assert result == {("live", one.job): one for one in (first[0], newer, first[2])}
-    assert store.read_newest(NOW_S - 10)["live", "job-1"] == first[1]
-    assert set(store.read_newest(NOW_S + REMEMBERED_S - 1)) == {("live", "job-1")}
-    assert store.read_newest(NOW_S + REMEMBERED_S + 1) == {}
-
-
 def test_a_table_of_an_earlier_release_lacks_a_column(tmp_path) -> None:
-    columns = {name: kind for name, kind in PLANS.columns.items() if name != "code_version"}
+    columns = {name: kind for name, kind in PLANS.columns.items() if name != "forecast_version"}
     append(tmp_path, Table(PLANS.name, columns, PLANS.keys, PLANS.partition_by), plan(NOW - HOUR))
-    assert PlanTables(str(tmp_path)).read_plans(NOW_S)["live", "orders"].code_version is None
-    append(tmp_path, PLANS, plan(NOW, code_version="0.2.0"))
-    assert PlanTables(str(tmp_path)).read_plans(NOW_S)["live", "orders"].code_version == "0.2.0"
+    assert PlanTables(str(tmp_path)).read_plans(NOW_S)["live", "orders"].forecast_version is None
+    append(tmp_path, PLANS, plan(NOW, forecast_version="of now"))
+    assert PlanTables(str(tmp_path)).read_plans(NOW_S)["live", "orders"].forecast_version == "of now"
 
 
 def test_dates_are_in_utc() -> None:

@@ -11,7 +11,6 @@ import pytest
 
 from benchmarks.pipeline.packed_models import pack_models
 from controller.evaluation.evaluate_job import evaluate_job
-from controller.memory.memory_store import MemoryStore
 from controller.memory.stored_memories import StoredMemories
 from controller.view.job_view import EvaluationState
 from controller.view.present_names import follow_kept, follow_plan
@@ -55,7 +54,7 @@ def test_what_was_kept_follows_the_vertex_ids_also_after_a_restart(tmp_path):
     )
     assert due.standing is not None
     assert due.standing.wanted == {"source": 1, "map": 2}
-    memories = StoredMemories(MemoryStore(str(tmp_path)))
+    memories = StoredMemories(str(tmp_path))
     memories.append({("c", "orders"): due}, NOW_S)
     read = memories.read([("c", "orders")], NOW_S)["c", "orders"]
     assert read.operators == BEFORE

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 import pytest
 
-from controller.loop import warm_up
+from controller.command import warm_up
 from controller.tick import Ticker
 from controller.view.recent_files import list_clusters, polls_kept, read_recent, span_s
 from include.flink.raw_format import RawRecord, hour_directory

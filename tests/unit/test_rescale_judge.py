@@ -63,18 +63,9 @@ def plan(*step_ids: str) -> JobPlan:
         for one in step_ids
     )
     return JobPlan(
-        cluster="live",
-        job="orders",
-        job_id="j",
         as_of_s=SENT_S - 600,
-        status="planned",
         steps=steps,
-        reason="",
-        refusal=None,
-        policy="planner",
-        model_version="m",
         forecast_version="f",
-        code_version="v",
         observations_until_s=SENT_S - 600,
     )
 

@@ -212,10 +212,10 @@ def test_a_plan_that_cannot_be_used_harms_its_own_job_alone(settings: Settings, 
     write_plan(settings, others[0], {"a": 1}, {"a": 2})
     make = plan_tables._plan_of
 
-    def fail(key, rows):
-        if key[1] == others[0]:
+    def fail(rows):
+        if rows[0]["job"] == others[0]:
             raise KeyError("apply_at")
-        return make(key, rows)
+        return make(rows)
 
     monkeypatch.setattr(plan_tables, "_plan_of", fail)
     summary = tick(start(settings))

@@ -7,7 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -16,11 +16,10 @@ from flink_server import FakeJob, FlinkServer, Request, serving
 
 from controller.actuators.choose_actuator import open_cluster_actuator
 from controller.cluster_control import ClusterControl
+from controller.command import poll_once
 from controller.leases.lease import Lease
 from controller.limits.limits_of_job import open_limits
 from controller.log.delta_log import DeltaControlLog, open_control_log
-from controller.loop import poll_once
-from controller.memory.memory_store import JobMemory, MemoryStore
 from controller.memory.stored_memories import StoredMemories
 from controller.tick import FORGET_AFTER_S, Readers, Ticker
 from controller.view.champion import ChampionReader
@@ -185,7 +184,7 @@ def test_what_is_kept_of_a_job_is_written_when_it_changes_and_read_by_the_next_c
     later = world.start("two")
     assert later.tick().is_evaluation
     assert world.read_memories() == [row]  # the same step stands
-    MemoryStore(world.lake).append_all([JobMemory("live", "orders", world.now_s + 1, None, "no memory")])
+    LakeTable(world.lake, CONTROLLER_MEMORY).append([row | {"at": row["at"] + timedelta(seconds=1), "memory": "none"}])
     world.now_s += EVALUATED_S
     assert later.tick().is_evaluation
     assert caplog.messages == []  # it goes by what it knows itself
@@ -207,7 +206,7 @@ def test_what_is_kept_of_jobs_that_have_gone_is_in_the_table_alone(world: World)
 
 def test_rescales_that_were_judged_are_written_once_and_nothing_where_there_are_none(world: World) -> None:
     control, settings = world.make_control(), load_settings()
-    readers = Readers(PlanTables(world.lake), StoredMemories(MemoryStore(world.lake)), ChampionReader(settings.mlflow))
+    readers = Readers(PlanTables(world.lake), StoredMemories(world.lake), ChampionReader(settings.mlflow))
     made = Ticker(load_settings, PollHistory({}), readers, {"live": control}, lambda: world.now_s)
     outcomes = LakeTable(world.lake, RESCALE_OUTCOMES)
     made.tick()

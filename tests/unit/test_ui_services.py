@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli.embedded import LOOPBACK
-from cli.ui import SAY_EVERY_S, ProcessGroup, Service, UiError, WaitProgress, main, services
+from cli.ui import ProcessGroup, Service, UiError, main, services, wait_until
 
 
 def test_only_the_two_interfaces_listen_and_only_on_this_machine() -> None:
@@ -20,16 +20,17 @@ def test_only_the_two_interfaces_listen_and_only_on_this_machine() -> None:
 
 
 def test_what_is_waited_for_is_said_at_once_and_then_for_how_long(monkeypatch, capsys) -> None:
-    now = [100.0]
-    monkeypatch.setattr("cli.ui.time.monotonic", lambda: now[0])
-    waiting = WaitProgress("Airflow's database")
-    assert capsys.readouterr().out == "ui: waiting for Airflow's database ...\n"
-    waiting.say()
-    assert capsys.readouterr().out == ""
-    now[0] += SAY_EVERY_S
-    waiting.say()
-    waiting.say()
-    assert capsys.readouterr().out == "ui: waiting for Airflow's database, 10 s so far ...\n"
+    monkeypatch.setattr("cli.ui.SAY_EVERY_S", 0.05)
+    began_s = time.monotonic()
+    wait_until(lambda: time.monotonic() - began_s > 0.3, "Airflow's database")
+    first, *later = capsys.readouterr().out.splitlines()
+    assert first == "ui: waiting for Airflow's database ..."
+    assert set(later) == {"ui: waiting for Airflow's database, 0 s so far ..."}
+
+
+def test_what_does_not_come_is_waited_for_no_longer_than_it_may_take() -> None:
+    with pytest.raises(UiError, match="waited in vain for MLflow"):
+        wait_until(lambda: False, "MLflow", 0.0)
 
 
 @pytest.mark.parametrize("code", [0, 3])

@@ -14,7 +14,7 @@ from include.settings import PROJECT
 
 POOL = """
 import faulthandler, multiprocessing, signal, sys, time
-from cli.workers import exit_on_sigterm
+from cli.process_group import exit_on_sigterm
 from lab.commands.workers import end_with_parent
 faulthandler.register(signal.SIGUSR1)
 exit_on_sigterm()
@@ -30,7 +30,7 @@ EXECUTOR = """
 import faulthandler, multiprocessing, signal, time
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing.managers import SyncManager
-from cli.workers import exit_on_sigterm
+from cli.process_group import exit_on_sigterm
 from lab.commands.workers import end_with_parent, stop_workers
 def work(begun):
     begun.put(1)

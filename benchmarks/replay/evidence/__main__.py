@@ -26,7 +26,7 @@ from benchmarks.replay.evidence.studies import Study, Unit, read_studies
 from benchmarks.replay.evidence.unit_rows import compute_fingerprints, join_units, read_rows, restore_units, run_units
 from benchmarks.replay.split import UNSEEN
 from cli.arguments import CommandParser, whole_number
-from cli.workers import exit_on_sigterm
+from cli.process_group import exit_on_sigterm
 
 OUT = Path("out/evidence")
 
