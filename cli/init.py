@@ -60,8 +60,6 @@ class InitOptions:
     """What the file is made from.
 
     Attributes:
-        rest_url: of the JobManager.
-        name: of the cluster.
         slots: that the cluster has; None when it was not asked.
     """
 

@@ -16,10 +16,9 @@ from cli.questions import (
 )
 from fleet.facts import FleetStatus, StepFact
 from fleet.health import Fault, describe_age
-from fleet.moments import find_newest
 from fleet.plain import to_json
 from fleet.plans import select_due
-from fleet.shown import show_due, show_rate, show_time, split_reason
+from fleet.shown import show_due, show_moment, show_rate, show_time, split_reason
 from models.control.log_lines import describe_change
 from models.scheduling.figures import format_count, format_late
 
@@ -62,17 +61,12 @@ def run(options: argparse.Namespace, now_s: float) -> int:
     if options.json:
         print(to_json("plan", {"at_s": facts.at_s, "hours": options.hours, "steps": steps}))
         return 0
-    newest_s = find_newest(facts)
+    newest_s = facts.newest_s
     lines = describe_plan(facts, steps, options.hours, options.jobs)
     if not steps and newest_s is not None and facts.at_s - newest_s > 24 * 3600:
         lines.append(f"to look at the plan of that time: tidewise plan --at {show_moment(newest_s)}")
     print_lines(lines)
     return 0
-
-
-def show_moment(at_s: float) -> str:
-    """Return a time as ``--at`` takes it."""
-    return show_time(at_s, 0.0).replace(" ", "T").replace("Z", ":00Z")
 
 
 def _add_arguments(parser: CommandParser) -> None:

@@ -21,7 +21,6 @@ class ProgressLog:
     """Lines of progress on a console.
 
     Attributes:
-        console: where they are printed.
         parts: name of each part -> what it does, in the order in which they run.
         began_s: the monotonic clock when the command began.
         seconds: name of each part that has ended -> seconds that it took.

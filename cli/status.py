@@ -14,10 +14,9 @@ from cli.questions import add_common, open_reader
 from fleet.facts import ClusterStatus, FleetStatus, HealthFact
 from fleet.health import Fault, describe_age
 from fleet.metrics import format_metrics
-from fleet.moments import find_newest
 from fleet.plain import to_json
 from fleet.plans import select_due
-from fleet.shown import describe_hold, show_due, show_time
+from fleet.shown import describe_hold, show_due, show_moment, show_time
 from include.atomic_write import write_text
 from include.flink.job_states import RUNNING
 from include.utc import DAY_S
@@ -53,13 +52,13 @@ def describe_fleet(facts: FleetStatus) -> list[str]:
 
 
 def _warn_of_age(facts: FleetStatus) -> list[str]:
-    newest_s = find_newest(facts)
+    newest_s = facts.newest_s
     if newest_s is None or facts.at_s - newest_s < 2 * DAY_S:
         return []
     at = show_time(newest_s, facts.at_s)
     age = describe_age(facts.at_s - newest_s)
-    moment = f"{at.replace(' ', 'T').removesuffix('Z')}:00Z" if " " in at else at
-    return [f"The data end at {at}, {age} before now; to look at that time: tidewise status --at {moment}"]
+    again = f"tidewise status --at {show_moment(newest_s)}"
+    return [f"The data end at {at}, {age} before now; to look at that time: {again}"]
 
 
 def _describe_faults(faults: Sequence[HealthFact]) -> list[str]:

@@ -53,12 +53,6 @@ class ClusterControl:
     """Brings the jobs of a cluster to what is wanted of them.
 
     Attributes:
-        name: of the cluster.
-        actuator: of the cluster.
-        log: of the cluster's decisions, which the controller writes.
-        lease: the right to write; one controller at a time has it.
-        limits: what people have set.
-        clock: epoch seconds.
         late_after_s: records that wait for longer are late.
         is_rehearsal: whether nothing may be sent, whatever the mode.
         express: returns an intention in the terms of what the actuator observes.

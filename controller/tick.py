@@ -55,7 +55,6 @@ class TickSummary:
         decisions: how many jobs met each decision, by verb and reason.
         faults: replies that could not be used.
         problems: cluster -> why it was left alone.
-        seconds: that it took.
     """
 
     jobs: int = 0

@@ -53,7 +53,6 @@ class Explanation:
     """A decision with all that stands behind it.
 
     Attributes:
-        decision: that was made.
         free_slots: of the cluster then; None where it did not tell.
         measured: of each operator; empty where nothing was ingested of that time.
         plan: the step of the plan; None where the decision came from no plan, or its plan is gone.
@@ -127,7 +126,7 @@ def form_explanation(
     return Explanation(
         decision=replace(decision_of(row), wish_changed=wishes[0] if wishes else ""),
         free_slots=free if isinstance(free, int) else None,
-        measured=measure_operators(windows),
+        measured=tuple(map(_figures_of, {one["operator"]: one for one in windows}.values())),  # the last of each
         plan=plan,
         sent_at_s=row["decided_at_s"] if is_sent else None,
         answer=answers[-1]["answer"] if answers else "",
@@ -144,12 +143,6 @@ def _describe_times(rows: Sequence[Row]) -> str:
     last = rows[next(others, len(rows)) - 1]
     times = load(JobHistory, last["history"]).times_of_requests
     return describe_states(times[-1]) if times else ""
-
-
-def measure_operators(windows: Sequence[Mapping[str, Any]]) -> tuple[OperatorMetrics, ...]:
-    """Return the figures of each operator in its last window; windows in the order of time."""
-    last = {row["operator"]: row for row in windows}
-    return tuple(_figures_of(row) for row in last.values())
 
 
 def outcome_of(row: Mapping[str, Any]) -> OutcomeFact:

@@ -23,8 +23,6 @@ class HoldFact:
             (somebody changed the job, or a request was not filled).
         scope: ``all``, a cluster, or ``cluster/job``.
         by: who; empty where it was nobody.
-        reason: why, for a person.
-        since_s: beginning.
         until_s: end; None: until it is released.
         release: what ends it.
     """
@@ -101,7 +99,6 @@ class DecisionFact:
     Attributes:
         at_s: when it was made.
         verb, reason: as in ``ops.control_log``; ``docs/reasons.md`` has their meaning.
-        detail: one sentence for a person.
         answer: of Flink; empty where nothing was sent, or none is known.
         origin: of what was desired: plan, reactive, pin, undo, restore; empty where nothing was.
         late_since_s, down_since_s: since when the job was late, or down, then; None: it was not.
@@ -136,8 +133,6 @@ class WaitingFact:
     Attributes:
         kind: ``approval``, ``block`` (a parallelism under which the job failed) or ``suspension`` (back in dry-run).
         what: the step, for ``tidewise approve``; empty for the others.
-        since_s: since when, where it is known.
-        detail: one sentence for a person.
         remedy: the command.
     """
 
@@ -182,10 +177,7 @@ class JobStatus:
         last_decision: the newest row of the log.
         last_rescale: the newest request that was sent.
         plan_status: planned, hold or refused; empty without a plan.
-        plan_reason: one sentence for a person.
         steps: of the newest plan, from now on.
-        holds: all that keep requests from it.
-        waiting: what a person has to do.
         refusals, roll_backs: of the last day; refusals that a person asked for are not counted.
         has_ended: whether it finished, was cancelled or failed for good, and has not run since; it is in no sum.
         window: the last one that the controller has polled; None where there is none of the last hours.
@@ -245,9 +237,7 @@ class ModelFacts:
 
     Attributes:
         trained_at_s: as-of of the training whose models are in use.
-        version: of those.
         gate: verdict on the newest training: first, passed, failed or kept.
-        gate_at_s, gate_detail: of that verdict.
         errors: what is predicted (capacity, recovery, latency) -> mean relative error of those in use; None: not known.
     """
 
@@ -268,8 +258,6 @@ class HealthFact:
         scope: ``all``, a cluster, or ``cluster/job``.
         needs_person: whether it is beyond its threshold; then ``tidewise status`` ends with 1.
         value, threshold: in ``unit``; None where there is none.
-        detail: one sentence for a person.
-        remedy: what to do.
         subject: what of the scope it is about, such as a task or a folder; empty where the scope says it.
     """
 
@@ -299,6 +287,13 @@ class FleetStatus:
     def waiting(self) -> tuple[WaitingFact, ...]:
         """All that waits for a person."""
         return tuple(one for job in self.jobs for one in job.waiting)
+
+    @property
+    def newest_s(self) -> float | None:
+        """When anything was last written down; None for an empty lake."""
+        times = [one.plan_as_of_s for one in self.clusters]
+        times += [one.last_decision.at_s for one in self.jobs if one.last_decision is not None]
+        return max((at_s for at_s in times if at_s is not None), default=None)
 
     @property
     def needs_person(self) -> bool:

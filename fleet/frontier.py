@@ -45,7 +45,6 @@ class Frontier:
 
     Attributes:
         as_of: end of the days, ISO 8601.
-        days: so many.
     """
 
     as_of: str

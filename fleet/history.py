@@ -16,9 +16,7 @@ class HistoryEntry:
     """A decision or an act.
 
     Attributes:
-        at: when.
         scope: ``cluster/job``; of an act also a cluster, or ``all``.
-        line: as a person reads it.
         by: who; empty for a decision.
     """
 

@@ -23,11 +23,9 @@ class LoadFact:
 
     Attributes:
         at_s: its beginning, epoch seconds.
-        until_s: its end.
         load_per_s: records/s that arrived at all sources; None where one of them does not tell.
         busy_share: mean over the subtasks of the busiest operator.
         pending_records: backlog of all sources.
-        lag_s: age of the oldest backlog.
         slots: largest parallelism of its operators.
     """
 

@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from fleet.facts import FleetStatus, JobStatus
+from fleet.facts import ClusterStatus, FleetStatus, JobStatus
 from fleet.health import EVERYWHERE, Fault
 from fleet.loads import LoadFact
 from fleet.plans import select_due
@@ -48,27 +48,27 @@ def list_families(facts: FleetStatus) -> list[MetricFamily]:
     trained = facts.models.trained_at_s
     pairs = [(one.cluster, mode) for one in clusters for mode in MODES]
     kinds = [(one.cluster, kind) for one in clusters for kind in WAITING_KINDS]
+
+    def of_clusters(name: str, meaning: str, read: Callable[[ClusterStatus], float | None]) -> MetricFamily:
+        return _gauge(name, meaning, [({"cluster": one.cluster}, read(one)) for one in clusters])
+
     return [
         _gauge("facts_timestamp_seconds", "when these figures were read", [({}, facts.at_s)]),
-        _by_cluster("controller_last_tick_timestamp_seconds", "last tick of the controller",
-                    {one.cluster: one.ticked_at_s for one in clusters}),
-        _by_cluster("plan_as_of_timestamp_seconds", "as-of of the newest plan",
-                    {one.cluster: one.plan_as_of_s for one in clusters}),
-        _by_cluster("metrics_until_timestamp_seconds", "end of the last ingested hour with lines",
-                    {one.cluster: one.metrics_until_s for one in clusters}),
+        of_clusters("controller_last_tick_timestamp_seconds", "last tick of the controller",
+                    lambda one: one.ticked_at_s),
+        of_clusters("plan_as_of_timestamp_seconds", "as-of of the newest plan", lambda one: one.plan_as_of_s),
+        of_clusters("metrics_until_timestamp_seconds", "end of the last ingested hour with lines",
+                    lambda one: one.metrics_until_s),
         _gauge("models_trained_timestamp_seconds", "as-of of the training of the models in use", [({}, trained)]),
-        _by_cluster("ingested_lines", "lines of the last day of ingestion",
-                    {one.cluster: one.lines for one in clusters}),
-        _by_cluster("quarantined_lines", "lines of that day in quarantine",
-                    {one.cluster: one.quarantined for one in clusters}),
-        _by_cluster("refused_files", "files of that day that could not be read to their end, or are misplaced",
-                    {one.cluster: one.quarantined_files for one in clusters}),
-        _by_cluster("forecast_coverage_q90_ratio", "share of past load at or below the forecasts' q90",
-                    {one.cluster: one.coverage_q90 for one in clusters}),
+        of_clusters("ingested_lines", "lines of the last day of ingestion", lambda one: one.lines),
+        of_clusters("quarantined_lines", "lines of that day in quarantine", lambda one: one.quarantined),
+        of_clusters("refused_files", "files of that day that could not be read to their end, or are misplaced",
+                    lambda one: one.quarantined_files),
+        of_clusters("forecast_coverage_q90_ratio", "share of past load at or below the forecasts' q90",
+                    lambda one: one.coverage_q90),
         _gauge("jobs", "jobs by mode", [({"cluster": one, "mode": mode}, modes[one, mode]) for one, mode in pairs]),
-        _by_cluster("slots", "slots that jobs run with", {one.cluster: slots[one.cluster] for one in clusters}),
-        _by_cluster("planned_steps", f"steps that plans send within {PLANNED_H} h",
-                    {one.cluster: planned[one.cluster] for one in clusters}),
+        of_clusters("slots", "slots that jobs run with", lambda one: slots[one.cluster]),
+        of_clusters("planned_steps", f"steps that plans send within {PLANNED_H} h", lambda one: planned[one.cluster]),
         _gauge("waiting", "what waits for a person, by kind",
                [({"cluster": one, "kind": kind}, waiting[one, kind]) for one, kind in kinds]),
         _gauge("holds", "holds by kind", [({"kind": kind}, holds[kind]) for kind in HOLD_KINDS]),
@@ -130,10 +130,6 @@ def _list_faults(facts: FleetStatus) -> list[Sample]:
     scopes = [EVERYWHERE, *(one.cluster for one in facts.clusters)]
     known = [(str(fault), scope) for fault in Fault for scope in scopes]
     return [({"fault": fault, "cluster": scope}, float(counted[fault, scope])) for fault, scope in known]
-
-
-def _by_cluster(name: str, meaning: str, values: Mapping[str, float | None]) -> MetricFamily:
-    return _gauge(name, meaning, [({"cluster": cluster}, value) for cluster, value in values.items()])
 
 
 def _gauge(name: str, meaning: str, samples: Iterable[Sample]) -> MetricFamily:

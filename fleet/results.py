@@ -29,10 +29,8 @@ class JobDays:
     """Dates of a job, each a row of ``gold.job_days`` that was measured for half a day at least.
 
     Attributes:
-        count: of dates.
         slots: mean of them.
         late_minutes: a day, over the time that is known; None where none is.
-        load_per_s: mean load.
     """
 
     count: int
@@ -46,7 +44,6 @@ class StepResults:
     """Steps of plans that took effect and have ended, promised beside came.
 
     Attributes:
-        steps: their number.
         slot_hours: saved by them as requested: slots before minus slots asked for, over their time.
         slot_hours_came: the same with the slots that ran.
         late_minutes, late_minutes_promised: of the steps for which both are known.
@@ -72,7 +69,6 @@ class JobResult:
     """One job over a period.
 
     Attributes:
-        measured_s: of the period.
         sent: status -> number of steps that the controller decided on, of all origins.
         due, as_planned: steps of plans that were due, and that went out as planned.
         restarts: failures of the job, whoever caused them.
@@ -82,7 +78,6 @@ class JobResult:
         slots_before: slots that are compared with: of ``before``, else those that the first rescale left.
         saved: slot-hours a day against those; None where they cannot be told.
         late: late minutes a day more than before; None where they cannot be told.
-        promises: of the steps that have ended.
         against: why Tidewise advises against itself here; empty where it does not.
     """
 

@@ -18,6 +18,11 @@ def show_time(at_s: float | None, now_s: float) -> str:
     return f"{at:%H:%M}Z" if at.date() == now.date() else f"{at:%Y-%m-%d %H:%M}Z"
 
 
+def show_moment(at_s: float) -> str:
+    """Return a time as ``--at`` takes it."""
+    return f"{datetime.fromtimestamp(at_s, UTC):%Y-%m-%dT%H:%M:00Z}"
+
+
 def show_due(at_s: float | None, now_s: float) -> str:
     """Return when something is due: since when, where its time has passed."""
     return ("due since " if at_s is not None and at_s < now_s else "") + show_time(at_s, now_s)

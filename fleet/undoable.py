@@ -20,11 +20,9 @@ class UndoableRescale:
     """A rescale that can be taken back.
 
     Attributes:
-        cluster, job: whose.
         job_id, step_id: of Flink's job, and of the step.
         undone, target: vertex id -> upper bound that it asked for, and that was in force before.
         undone_shown, target_shown: the same by operator.
-        sent_at_s: when it left, epoch seconds.
         mode: of the job at its last decision.
     """
 

@@ -27,11 +27,8 @@ class Block:
 
     Attributes:
         kind: ``block`` (a parallelism under which it failed) or ``suspension`` (back in dry-run).
-        cluster, job: whose.
         block_id: by which a person lifts it; empty where it ends by itself.
         target: what is not tried, as a person reads it.
-        because: why.
-        since_s: since when, where it is known.
         until_s: its end; infinite: until a person lifts it.
     """
 

@@ -41,16 +41,7 @@ NOT_DONE = (ConflictError, NotWaitingError, NotOnHoldError, NothingToUndoError, 
 
 @dataclass(frozen=True, slots=True)
 class FormRequest:
-    """What a form asks for.
-
-    Attributes:
-        cluster: of the job.
-        job: its name.
-        by: the visitor's login.
-        reason: in their words.
-        now_s: epoch seconds.
-        form: its other fields.
-    """
+    """What a form asks for."""
 
     cluster: str
     job: str

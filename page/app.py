@@ -16,7 +16,6 @@ from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from fleet.health import Fault
 from fleet.metrics import format_metrics
-from fleet.moments import find_newest
 from include.control.small_objects import StoreUnreadableError
 from include.settings import SettingsError, settings_file
 from page.acting import add_acts
@@ -72,7 +71,7 @@ def build_app(source: FleetSource, access: Access) -> FastAPI:
     def show_fleet(request: Request, visitor: Visitor = Depends(access.admit)) -> HTMLResponse:
         query = read_query(request)
         look = source.read(read_moment(query.at, source.clock()))
-        newest_s = find_newest(look.facts) if not query.at else None
+        newest_s = look.facts.newest_s if not query.at else None
         is_old = newest_s is not None and look.facts.at_s - newest_s > OLD_S
         return _page(
             "fleet.html.j2",

@@ -19,8 +19,6 @@ class Line:
     """Values over time.
 
     Attributes:
-        name: in the legend.
-        kind: class of the style sheet.
         points: epoch seconds and value; None where it is not known: the line has a gap there.
         is_steps: whether a value stays until the next.
     """

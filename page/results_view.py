@@ -32,17 +32,13 @@ class ResultsPage:
     """All that the page shows.
 
     Attributes:
-        period: that it is about.
         months: that can be asked for, as 2026-11, the newest first.
         jobs: those that Tidewise advises against itself first, at most :data:`JOBS`.
-        others: how many jobs more there are.
         measured: jobs whose saving can be measured.
         saved: slot-hours a day of all those together.
         before: slot-hours a day that they took before.
         late: late minutes a day more of all jobs for which it can be measured; None without any.
-        promises: of all jobs together.
         sent: status -> number of steps that were decided on.
-        due, as_planned: steps of plans.
         price: what a slot-hour costs; None where nobody has said it.
         advised: whether ``tidewise advise`` has left its figures beside the report.
         certificates: rows of the newest ones, the jobs with most regret first; those without one, last, say why.

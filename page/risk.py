@@ -20,9 +20,6 @@ class Risk:
 
     Attributes:
         level: ``bad``, ``ok`` or ``unknown``.
-        text: a few words.
-        hint: one sentence.
-        order: sort key.
     """
 
     level: str

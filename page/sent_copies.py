@@ -18,8 +18,6 @@ class ResizeRequest:
     """A size of a job as Flink's REST API and as the operator's resource take it.
 
     Attributes:
-        name: which size it is.
-        slots: that it takes.
         body: of the PUT request, JSON.
         patch: a merge-patch of the FlinkDeployment, YAML.
     """

@@ -27,14 +27,7 @@ PAST_FRESH_S, LOOKS = 30.0, 8
 
 @dataclass(frozen=True, slots=True)
 class SettingsOrigin:
-    """Where settings come from: another one is other settings.
-
-    Attributes:
-        file: its path.
-        owner: login name.
-        changed_at_s: when it was written last, epoch seconds.
-        size: of it, bytes.
-    """
+    """Where settings come from: another one is other settings."""
 
     file: str
     owner: str
@@ -47,12 +40,9 @@ class LakeSnapshot:
     """The fleet at one time.
 
     Attributes:
-        settings: in force.
         origin: where they come from; None: they are the defaults.
-        facts: of the fleet.
         plans: rows of the newest plan of each job.
         loads: what was measured last.
-        days: how each job ran on each of the last dates.
     """
 
     settings: Settings

@@ -19,7 +19,6 @@ class Visitor:
     """A person.
 
     Attributes:
-        login: their name; empty where nobody logs in.
         may_hold: whether they may hold, release and lift.
         may_approve: whether they may answer steps, pin and undo.
     """

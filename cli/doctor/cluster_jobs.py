@@ -186,7 +186,8 @@ def check_metrics(part: str, job: ClusterJob) -> list[Finding]:
     if lacking:
         remedy = "are all TaskManagers up, and is metrics.fetcher.update-interval above 0? Then run the doctor again"
         return [error(part, check, "; ".join(lacking[:3]), remedy)]
-    result = [ok(part, check, f"all needed of {len(job.vertices)} vertices{_describe_sources(read_by)}")]
+    reads = f"; the load of {list_names(read_by, 3)}" if read_by else ""
+    result = [ok(part, check, f"all needed of {len(job.vertices)} vertices{reads}")]
     if silent:
         text = f"{list_names(silent)} reports no pendingRecords: its backlog is not seen, its load is what it takes in"
         remedy = "use a connector that reports it (Kafka: from the first record on), or name the topic's brokers"
@@ -205,10 +206,6 @@ def _describe_counters(names: set[str]) -> str:
     if not own:
         return "numRecordsIn of its task alone: where that stands still, its load is not known"
     return f"numRecordsIn of its task, or {shorten_name(own[0], 80)} where that stands still"
-
-
-def _describe_sources(read_by: Sequence[str]) -> str:
-    return f"; the load of {list_names(read_by, 3)}" if read_by else ""
 
 
 def check_slot_sharing(part: str, job: ClusterJob) -> Finding:

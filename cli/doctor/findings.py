@@ -26,8 +26,6 @@ class Finding:
     Attributes:
         part: what was looked at: Java, cluster prod, lake.
         check: which property of it.
-        level: how bad it is.
-        text: what was found.
         remedy: what to do; empty when all is well.
     """
 

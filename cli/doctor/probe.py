@@ -23,7 +23,6 @@ class Server:
     """What a remedy calls a server.
 
     Attributes:
-        name: of the program.
         address: the setting or flag in which its address stands.
         port: what is known of its port.
         process: what has to be up.
@@ -53,7 +52,6 @@ class ProbeReply:
     """A reply.
 
     Attributes:
-        status: of HTTP.
         headers: by lower-case name.
         payload: of JSON; None where the body is none.
         at_s: epoch seconds at the middle of the request.

@@ -25,7 +25,6 @@ class SeriesNames:
     """What to look for on a server.
 
     Attributes:
-        names: of the metrics.
         matchers: that select the cluster.
     """
 

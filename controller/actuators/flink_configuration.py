@@ -26,7 +26,6 @@ class ClusterConfiguration:
         autoscaler: key of another autoscaler; None where none is named.
         unknown: why nobody knows that there is none; empty where that is known.
         scheduler: empty when it does not tell.
-        told: the configuration.
     """
 
     is_elastic: bool | None = None

@@ -22,9 +22,7 @@ class MatchedResource:
     """The resource of a job, or why there is none.
 
     Attributes:
-        resource: None when none was found.
         obstacle: name of why nothing may be sent, without a resource.
-        detail: one sentence for a person.
     """
 
     resource: JobResource | None

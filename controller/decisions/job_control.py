@@ -61,11 +61,8 @@ class JobTask:
     """A job to be brought one step nearer to what is desired.
 
     Attributes:
-        job: ``cluster/job``.
         desired: None when it is to stay as it is.
         read_limits: called before the decision and again immediately before its request leaves.
-        outcome: of its last confirmed request.
-        provenance: of what is desired.
         remark: what a person should know of a job that is left as it is.
         priority: jobs with a higher one are decided first, and get slots that are short.
         late_s: how long its records wait, infinite while it is down, None where that is not known; of one priority the
@@ -87,10 +84,7 @@ class JobControl:
     """Decides on given jobs of one cluster and sends; :class:`controller.cluster_control.ClusterControl` says which.
 
     Attributes:
-        actuator: of the cluster.
-        log: of decisions.
         check_lease: raises :class:`LeaseLostError` unless this controller may write.
-        clock: epoch seconds.
         express: returns an intention in the terms of what the actuator observes.
         may_send: whether a request may still leave after the last call of ``check_lease``.
         review: returns a case with its step as installed reviews leave it.

@@ -14,11 +14,7 @@ _SHORT = frozenset({Reason.NO_FREE_SLOTS, Reason.EXCEEDS_BUDGET})
 
 @dataclass(slots=True)
 class SlotClaims:
-    """Slots that jobs want and cannot have now: jobs of a lower priority do not take what becomes free for them.
-
-    Attributes:
-        claimed: priority -> slots.
-    """
+    """Slots that jobs want and cannot have now: jobs of a lower priority do not take what becomes free for them."""
 
     claimed: dict[int, int] = field(default_factory=dict)
 

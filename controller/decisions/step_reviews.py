@@ -42,9 +42,7 @@ class NamedReview:
     Attributes:
         name: of its entry point.
         review: the function; None when it could not be loaded.
-        problem: why it could not be loaded.
         timeout_s: it has so long for one step.
-        monotonic: seconds that only go forward.
     """
 
     name: str

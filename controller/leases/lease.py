@@ -42,9 +42,7 @@ class LeaseTerm:
 
     Attributes:
         number: higher than of all terms before.
-        owner: who holds it.
         until_s: its end by the owner's clock, epoch seconds; zero when it was given back.
-        length_s: from its beginning to its end.
     """
 
     number: int

@@ -59,13 +59,8 @@ class LimitsSnapshot:
     """What limits all jobs at one time.
 
     Attributes:
-        state: of the settings.
-        holds, approvals: of all jobs.
-        now_s: epoch seconds.
         lifted: blocks and suspensions that persons have lifted.
         known_clusters: those that a hold may name, besides those of the settings.
-        undos: what persons want taken back.
-        pins: parallelism that persons demand.
     """
 
     state: SettingsState

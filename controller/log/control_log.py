@@ -26,7 +26,6 @@ class Provenance:
 
     Attributes:
         operators: vertex id -> name of the operator, where it is known.
-        plan_as_of_s: of the newest plan, epoch seconds.
         model_version: of the models that plan or evaluation used.
     """
 
@@ -47,11 +46,7 @@ class LogEntry:
     Attributes:
         job: ``cluster/job``.
         case: what the decision was made from; ``reconcile(case)`` gives ``action`` again.
-        action: the decision.
-        history: after it.
         answer: what became of the request at once; empty in the entry that is recorded before it is sent.
-        answered_at_s: when, epoch seconds.
-        provenance: of the intention.
         wish_changed: why something else is wanted than in the entry before; empty where it is not.
     """
 
@@ -137,11 +132,7 @@ def _name_wish(desired: Intention) -> str:
 
 
 class EntryRefusedError(ValueError):
-    """An entry cannot be written down; nothing was appended.
-
-    Attributes:
-        job: whose entry it is.
-    """
+    """An entry cannot be written down; nothing was appended."""
 
     def __init__(self, job: str, why: str) -> None:
         super().__init__(why)

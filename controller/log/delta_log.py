@@ -174,9 +174,10 @@ class DeltaControlLog:
 
     def read_last(self, job: str) -> LogEntry | None:
         """Return the last entry of a job."""
-        result = self._jobs().get(job)
-        if result is None and not self._is_older_read:
-            result = self._read_older().get(job)
+        known = self._jobs()
+        if job not in known and not self._is_older_read:
+            self._add_older(known)
+        result = known.get(job)
         return None if result is None else result.last
 
     def read_open(self) -> dict[str, LogEntry]:
@@ -197,13 +198,8 @@ class DeltaControlLog:
             self.load()
         return self._known or {}
 
-    def _read_older(self) -> KnownJobs:
-        """Read further back, once, for jobs that have no row of late."""
-        known = self._jobs()
-        self._add_older(known)
-        return known
-
     def _add_older(self, known: KnownJobs) -> None:
+        """Read further back, once, for jobs that have no row of late."""
         now_s = self._clock()
         older = read_older_jobs(self._table, [self._cluster], now_s)
         self._is_older_read = True

@@ -16,7 +16,6 @@ class JobPlan:
 
     Attributes:
         steps: in their order; none of a plan that changes nothing or was refused.
-        forecast_version: behind it.
         observations_until_s: end of the windows that it was made from.
     """
 

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -41,14 +40,12 @@ _GRAPH = (
 KEY_GROUPS = 128  # Flink's default
 
 
-@dataclass(frozen=True, slots=True)
-class _Cached:
-    """What was read of a table, and for how long it holds: until a row that lay in the future, or another day."""
+class _Cached(NamedTuple):
+    """What was read of a table, from what, and for how long it holds: until a row that lay in the future."""
 
-    version: int | None
-    since: date
-    holds_until_s: float
+    inputs: tuple[Any, ...]
     value: Any
+    holds_until_s: float
 
 
 class PlanTables:
@@ -120,20 +117,17 @@ class PlanTables:
         except Exception as error:  # one file that is gone or damaged must not stop what needs none of it
             log.error("%s cannot be read: %s: %s", name, type(error).__name__, str(error).partition("\n")[0])
             cached = self._cache.get(name)
-            result: T = instead if cached is None else cached.value[1]
+            result: T = instead if cached is None else cached.value
             return result
 
     def _read_new(
         self, name: str, now_s: float, read: Callable[[LakeTable], tuple[T, float]], inputs: tuple[Any, ...]
     ) -> T:
-        table, since = self._tables[name], _dates(now_s)[0]
-        version = table.read_version()
-        key, cached = (name, inputs), self._cache.get(name)
-        is_fresh = cached is not None and (cached.version, cached.since) == (version, since)
-        if cached is None or not is_fresh or now_s >= cached.holds_until_s or cached.value[0] != key:
-            value, holds_until_s = read(table)
-            cached = self._cache[name] = _Cached(version, since, holds_until_s, (key, value))
-        result: T = cached.value[1]
+        table, cached = self._tables[name], self._cache.get(name)
+        inputs = (table.read_version(), _dates(now_s)[0], *inputs)
+        if cached is None or now_s >= cached.holds_until_s or cached.inputs != inputs:
+            cached = self._cache[name] = _Cached(inputs, *read(table))
+        result: T = cached.value
         return result
 
 

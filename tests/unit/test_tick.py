@@ -14,10 +14,10 @@ from controller_process import read_log
 from deltalake import DeltaTable
 
 from benchmarks.pipeline.packed_models import pack_models
+from controller.command import warm_up
 from controller.evaluation.evaluate_job import answer_alarm, evaluate_job
 from controller.evaluation.evaluators import Evaluators
 from controller.leases.lease import Lease
-from controller.loop import warm_up
 from controller.tick import Ticker, TickSummary
 from controller.view.champion import ChampionReader
 from controller.view.job_view import EvaluationState

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controller.command import RestartCheck
+from controller.command import find_restart
 from controller.wired_settings import explain_change
 from include.settings import Settings, check_settings
 
@@ -36,12 +36,5 @@ def test_a_cluster_begins_anew_when_it_comes_goes_or_is_another(
 
 def test_while_nothing_has_changed_nothing_is_chosen_anew(caplog: pytest.LogCaptureFixture) -> None:
     """A cluster that was asked for may be known from raw files alone, which are cleaned up some day."""
-
-    class Ticks:
-        settings = settings_of(a=ONE)
-
-    before = settings_of(a=ONE)
-    again = RestartCheck(before, Ticks(), ["gone"])  # type: ignore[arg-type]
-    assert again.explain() == ""
-    assert again.settings is before
+    assert find_restart(settings_of(a=ONE), settings_of(a=ONE), ["gone"]) == ("", [])
     assert caplog.messages == []
