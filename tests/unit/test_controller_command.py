@@ -137,7 +137,7 @@ def test_what_has_ended_is_removed_at_the_first_tick_and_every_hour(
     def run(ticker: Ticker, settings: Settings, clusters: list[str], until_s: float, **given: Any) -> str:
         runs.append(len(runs))
         for _ in range(3):
-            given["on_tick"](TickSummary())
+            given["take"](TickSummary())
             clock[0] += 1800.0
         return "the settings changed" if len(runs) == 1 else ""
 
@@ -145,8 +145,8 @@ def test_what_has_ended_is_removed_at_the_first_tick_and_every_hour(
     settings = command.load_anchored()
     ticker = command.start(settings, ["east"], lambda: clock[0])
     health = ControllerHealth(lambda: clock[0], 60.0)
-    process = command.Process(["east"], lambda: clock[0], threading.Event(), health)
-    command.go_on(ticker, settings, ["east"], math.inf, process)
+    given: dict[str, Any] = {"asked": ["east"], "clock": lambda: clock[0], "stop": threading.Event(), "health": health}
+    command.go_on(ticker, settings, ["east"], math.inf, **given)
     assert len(runs) == 2
     assert removed == [("lake", 0.0), ("lake", 3600.0), ("lake", 7200.0)]
 

@@ -14,10 +14,9 @@ from pathlib import Path
 import pytest
 from control_entries import FOUR, NOW_S, entry_for, plain_case
 
-from cli.log import main
+from cli.log import main, plain_row
 from controller.log.control_log import Provenance
 from controller.log.delta_log import DeltaControlLog, open_control_log
-from controller.log.log_reading import plain_row
 from include.settings import PROJECT
 from models.control.limits import Limits
 from models.control.state import Mode, ObservedJob
