@@ -31,11 +31,18 @@ PAGES: Mapping[Path, Tables] = {
     },
 }
 """Page -> name between its marks -> where the rows come from, and the heads of its columns."""
+_NOTHING = ("nothing",)
 
 
 def format_reasons(reasons: type[NamedReason], heads: Sequence[str]) -> str:
-    """Return a table in Markdown: a row for each reason, with its remedy where there is a third column."""
-    return format_table(heads, ((f"`{one}`", one.meaning, one.remedy)[: len(heads)] for one in reasons))
+    """Return a table in Markdown: a row for each reason, with its remedy where there is a third column.
+
+    Reasons that ask for nothing have a table of their own, without that column.
+    """
+    rows = [(f"`{one}`", one.meaning, one.remedy)[: len(heads)] for one in reasons]
+    table = format_table(heads, (row for row in rows if row[2:] != _NOTHING))
+    idle = [row[:2] for row in rows if row[2:] == _NOTHING]
+    return f"{table}\n\nThese ask nothing of you:\n\n{format_table(heads[:2], idle)}" if idle else table
 
 
 def update_page(page: str, tables: Tables) -> str:

@@ -80,7 +80,7 @@ def describe_table(table: Table, meaning: str, writer: str, columns: Mapping[tup
     """Return the section of a table."""
     keys, parts = ([f"`{one}`" for one in names] for names in (table.keys, table.partition_by))
     day_of = columns.get((table.name, "date"), "")
-    row = f"By {writer}; a row is one {', '.join(keys)}"
+    row = f"By {writer}; keys {', '.join(keys)}"
     partition = "" if table.partition_by == (_DAY[0],) else f"; partitioned by {', '.join(parts)}" if parts else ""
     lines = [f"### {table.name}", "", f"{meaning[0].upper()}{meaning[1:].rstrip('.')}.", ""]
     lines += [f"{row}{partition}{f'; `date` is {day_of}' if day_of else ''}.", ""]

@@ -18,7 +18,7 @@ class PlanRefusal(NamedReason):
         "it finished, was cancelled or failed for good, or its sources were read to their end",
         "nothing",
     )
-    BATCH_JOB = "batch_job", "Flink runs it as a batch job", "nothing: it is left alone"
+    BATCH_JOB = "batch_job", "Flink runs it as a batch job", "nothing"
     NO_GRAPH = (
         "no_graph",
         "no reply shows its graph",

@@ -19,6 +19,11 @@ class Colour(NamedReason):
     DARK_BLUE = "dark_blue", "it is cold"
 
 
+class State(NamedReason):
+    OPEN = "open", "it is open", "close it"
+    SHUT = "shut", "it is shut", "nothing"
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_a_page_is_up_to_date(page: Path) -> None:
     assert page.read_text() == update_page(page.read_text(), PAGES[page]), "run make docs"
@@ -49,6 +54,20 @@ def test_a_table_has_a_row_for_each_reason_and_as_many_columns_as_heads() -> Non
     assert format_reasons(Colour, ("name", "why", "do")).splitlines()[2:] == [
         "| `red` | it glows | wait |",
         "| `dark_blue` | it is cold |  |",
+    ]
+
+
+def test_reasons_that_ask_for_nothing_have_a_table_without_a_remedy() -> None:
+    assert format_reasons(State, ("name", "why", "do")).splitlines() == [
+        "| name | why | do |",
+        "|---|---|---|",
+        "| `open` | it is open | close it |",
+        "",
+        "These ask nothing of you:",
+        "",
+        "| name | why |",
+        "|---|---|",
+        "| `shut` | it is shut |",
     ]
 
 
