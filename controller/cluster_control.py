@@ -29,7 +29,7 @@ from models.control.limits import Limits
 from models.control.reasons import Reason
 from models.control.request_times import RequestTimes
 from models.control.state import Intention, Mode, ObservedJob
-from models.recovery.change_times import SLOTS_WAIT_S, Duration, learn_change_times
+from models.recovery.slots_wait import SLOTS_WAIT_S, Duration, learn_slots_wait
 
 log = logging.getLogger(__name__)
 NO_REMARKS: Mapping[str, str] = {}
@@ -193,7 +193,7 @@ class ClusterControl:
     ) -> list[JobTask]:
         known = {f"{self.name}/{job}" for job in views}
         rows, tasks = self._read_times(known), []
-        learn_wait = cache(lambda setting_s: learn_change_times(rows, slots_wait_s=setting_s).slots)
+        learn_wait = cache(lambda setting_s: learn_slots_wait(rows, setting_s))
         self.slots_wait_s = learn_wait(SLOTS_WAIT_S).median_s if rows else None
         for job, view in views.items():
             is_asked = limits.wants_undo(self.name, job) or self._is_open(job)

@@ -92,18 +92,18 @@ def recent_means(
     return np.asarray(keys[0][first]), np.asarray(keys[1][first]), count, mean, squares
 
 
-def train_batched(data: Fleet, start: Floats | None = None) -> tuple[float, Floats, Floats]:
-    """Return CPU seconds, mean capacity (B, TOP) and length scales (B,) of the project's way."""
+def train_batched(data: Fleet) -> tuple[float, Floats]:
+    """Return CPU seconds and mean capacity (B, TOP) of the project's way."""
     begin = time.process_time()
     operators, per_operator = data.parallelism.shape
     owner = np.repeat(np.arange(operators), per_operator)
     age = np.arange(owner.size, dtype=float)
     points = recent_means(owner, data.parallelism.ravel(), age, data.capacity_per_s.ravel(), keep=per_operator)
-    samples, means, lengths = pack(*points), [], []
+    samples, means = pack(*points), []
     for first in range(0, operators, BATCH):
         rows = np.arange(first, min(first + BATCH, operators))
         part = samples.take(rows)
-        result = fit_kernel(part, part.parallelism.max(axis=1), None if start is None else start[rows])
+        result = fit_kernel(part, part.parallelism.max(axis=1))
         mean, _ = predict(
             part,
             result.spectrum,
@@ -114,8 +114,7 @@ def train_batched(data: Fleet, start: Floats | None = None) -> tuple[float, Floa
             slope_precision=result.slope_precision,
         )
         means.append(mean)
-        lengths.append(result.spectrum.length_scale)
-    return time.process_time() - begin, np.concatenate(means), np.concatenate(lengths)
+    return time.process_time() - begin, np.concatenate(means)
 
 
 def plain_loop(data: Fleet) -> tuple[float, Floats]:
@@ -141,21 +140,18 @@ def held_out_error(data: Fleet, mean: Floats) -> float:
 
 
 def compare_ways(label: str, points: int, repeats: int) -> list[Measurement]:
-    """Measure speed cold and warm, and the error on the same held-back observations."""
+    """Measure speed, and the error on the same held-back observations."""
     data = fleet(OPERATORS, points, repeats)
     sample = Fleet(*(getattr(data, name)[:REFERENCE_OPERATORS] for name in Fleet.__dataclass_fields__))
-    cold_s, mean, length_scale = train_batched(data)
-    warm_s, _, _ = train_batched(data, length_scale)
+    ours_s, mean = train_batched(data)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         loop_s, loop_mean = plain_loop(sample)
-    loop = REFERENCE_OPERATORS / loop_s
-    cold, warm = OPERATORS / cold_s, OPERATORS / warm_s
+    loop, ours = REFERENCE_OPERATORS / loop_s, OPERATORS / ours_s
     error, loop_error = held_out_error(data, mean[:REFERENCE_OPERATORS]), held_out_error(data, loop_mean)
     against = f"sklearn loop on {REFERENCE_OPERATORS} of them"
     return [
-        Measurement(f"capacity training, {label}, against {against}", cold, "operators/s/core", loop, cold / loop),
-        Measurement(f"capacity training, {label}, warm start", warm, "operators/s/core", loop, warm / loop),
+        Measurement(f"capacity training, {label}, against {against}", ours, "operators/s/core", loop, ours / loop),
         Measurement(f"capacity training, {label}, held-out error", error, "share", loop_error, loop_error / error),
     ]
 

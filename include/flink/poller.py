@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 
 Clock = Callable[[], float]  # epoch seconds
 _RESCALE_ID = re.compile(r"[0-9a-f-]{32,36}")
+_SETTLE_S = 0.5  # so long a fetch of the metrics takes
+_AT_ONCE = 8  # jobs that are polled at the same time
 _MOST_RESCALES = 20  # in one poll, the newest
 _ASKED_FOR_RESCALES = 3  # a rescale may be entered only after the job runs
 _LISTED_WHILE_STARTING = 20  # a list that lacks a metric is asked for at so many polls, then once an hour
@@ -90,7 +92,7 @@ class RestSource:
 
     The JobManager fetches metrics from the TaskManagers only on request, in the background, and answers with what it
     had before: a lone request sees values as old as the request before it.  So every poll begins with a request whose
-    reply is thrown away, and waits ``settle_s`` for the fetch. So many jobs are polled ``at_once``.
+    reply is thrown away, and waits for the fetch.
     """
 
     def __init__(
@@ -99,16 +101,12 @@ class RestSource:
         cluster: str,
         clock: Clock,
         *,
-        settle_s: float = 0.5,
         sleep: Callable[[float], object] = time.sleep,
-        at_once: int = 8,
     ) -> None:
         self._client = client
         self._cluster = cluster
         self._clock = clock
-        self._settle_s = settle_s
         self._sleep = sleep
-        self._at_once = at_once
         self._alive: list[str] = []  # jobs that had not ended at the last poll
         self._planned: dict[str, tuple[int, int]] = {}  # job id -> (hour, start) of the last plan
         # job id -> (hour, RUNNING time), how often asked since, ids of the rescales that were listed
@@ -123,7 +121,7 @@ class RestSource:
             FlinkError: the cluster does not reply at all.
         """
         self._client.transport.get("/jobs/metrics")
-        self._sleep(self._settle_s)
+        self._sleep(_SETTLE_S)
         cluster_wide = PollRequests(self._client, self._cluster, self._clock)
         overview = _object(_parse(cluster_wide.keep(Endpoint.OVERVIEW, "/overview"), "", []))
         version = read_version(overview.get("flink-version"))
@@ -137,7 +135,7 @@ class RestSource:
             self._forget(job_ids)
         parts = [PollRequests(self._client, self._cluster, self._clock, cluster_wide.silent) for _ in job_ids]
         if len(job_ids) > 1:
-            with ThreadPoolExecutor(self._at_once, thread_name_prefix=f"poll-{self._cluster}") as pool:
+            with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix=f"poll-{self._cluster}") as pool:
                 list(pool.map(self._try_job, job_ids, parts))
         else:
             list(map(self._try_job, job_ids, parts))

@@ -14,6 +14,7 @@ from include.settings import Cluster
 Manifest = dict[str, Any]
 APP_LABEL = "app.kubernetes.io/name"
 REPORTER_PORT = 9249
+_API_PORTS = {443, 6443}  # of the API server
 EVENTS = "events"
 MIN_PARALLELISM = "job.autoscaler.vertex.min-parallelism"
 
@@ -25,12 +26,10 @@ class Placement:
     Attributes:
         namespace: of its pods.
         name: of its service account, and value of its pods' label ``app.kubernetes.io/name``.
-        api_ports: of the API server.
     """
 
     namespace: str = "tidewise"
     name: str = "tidewise"
-    api_ports: tuple[int, ...] = (443, 6443)
 
 
 def form_manifests(cluster_name: str, cluster: Cluster, placement: Placement) -> dict[str, list[Manifest]]:
@@ -82,7 +81,7 @@ def form_network_policy(cluster_name: str, cluster: Cluster, placement: Placemen
     ports = {_port_of(url) for url in (cluster.rest_url, cluster.prometheus.url) if url is not None}
     for kafka in cluster.kafka.values():
         ports |= {int(server.rsplit(":", 1)[1]) for server in kafka.bootstrap_servers.split(",") if ":" in server}
-    named = [{"protocol": "TCP", "port": port} for port in sorted(ports | set(placement.api_ports))]
+    named = [{"protocol": "TCP", "port": port} for port in sorted(ports | _API_PORTS)]
     dns = [{"protocol": protocol, "port": 53} for protocol in ("UDP", "TCP")]
     return {
         "apiVersion": "networking.k8s.io/v1",

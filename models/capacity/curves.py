@@ -34,13 +34,9 @@ class Curves:
     at_bound: npt.NDArray[np.bool_]
 
 
-def fit_curves(samples: CapacitySamples, largest: Floats, top: int, start: Floats | None = None) -> Curves:
-    """Fit a batch of operators and evaluate their curves on the grid 1..top.
-
-    (B,) ``largest`` is the largest parallelism seen in each one's job; ``start`` has the length scales of an earlier
-    fit, NaN where there is none.
-    """
-    result = fit_kernel(samples, largest, start)
+def fit_curves(samples: CapacitySamples, largest: Floats, top: int) -> Curves:
+    """Fit a batch of operators, (B,) the largest parallelism of each one's job, and evaluate their curves at 1..top."""
+    result = fit_kernel(samples, largest)
     mean, sd = predict(
         samples,
         result.spectrum,

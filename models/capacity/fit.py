@@ -14,10 +14,8 @@ from models.capacity.gp import MIN_LENGTH_SCALE, Spectrum, profile, whiten
 
 RATIOS = np.geomspace(1e-3, 1e5, 17)
 FINE_RATIOS = np.geomspace(10**-0.5, 10**0.5, 7)
-COLD_LENGTHS = 5  # over the whole range
-COLD_REFINEMENTS = 2  # each halves the (logarithmic) step and looks to both sides
-WARM_STEP = 1.25  # a new optimum is searched within this factor of the earlier one
-WARM_REFINEMENTS = 1
+LENGTHS = 5  # over the whole range
+REFINEMENTS = 2  # each halves the (logarithmic) step and looks to both sides
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,53 +44,30 @@ class KernelFit:
         return np.asarray((self.ratio > 0) & ((self.ratio >= RATIOS[-1]) | (self.ratio <= RATIOS[0])))
 
 
-def fit_kernel(samples: CapacitySamples, largest: Floats, start: Floats | None = None) -> KernelFit:
-    """Fit every operator of a batch by restricted marginal likelihood.
-
-    Args:
-        samples: of B operators.
-        largest: (B,) p_max, the largest parallelism seen in the operator's job.
-        start: (B,) length scales of an earlier fit, NaN where there is none: the search stays near them, and begins
-            again for an operator whose optimum has left that neighbourhood.
-    """
+def fit_kernel(samples: CapacitySamples, largest: Floats) -> KernelFit:
+    """Fit every operator of a batch by restricted marginal likelihood; the largest parallelism of its job is (B,)."""
     upper = np.maximum(largest / 2.0, MIN_LENGTH_SCALE)
     alone = samples.points < 2
-    warm = np.zeros(len(samples), bool) if start is None else np.isfinite(start) & ~alone
     parts: list[tuple[npt.NDArray[np.int64], KernelFit]] = []
     if alone.any():  # a line, whatever the length scale
         line, shortest = samples.take(alone), np.full(int(alone.sum()), MIN_LENGTH_SCALE)
         parts.append((np.flatnonzero(alone), _best_ratio(line, whiten(line, shortest), np.zeros((len(line), 1)))))
-    if start is not None and warm.any():
-        near, bound = np.clip(start[warm], MIN_LENGTH_SCALE, upper[warm]), upper[warm]
-        step = np.full(len(near), WARM_STEP)
-        result = _search(samples.take(warm), _lengths_near(near, bound), step, bound, WARM_REFINEMENTS)
-        moved = np.abs(np.log(result.spectrum.length_scale / near)) > np.log(WARM_STEP) * 1.001
-        rows = np.flatnonzero(warm)
-        parts.append((rows[~moved], _transform(result, lambda values: values[~moved])))
-        warm[rows[moved]] = False
-    cold = np.flatnonzero(~(warm | alone))
-    if len(cold):
-        steps = np.linspace(0.0, 1.0, COLD_LENGTHS)
-        lengths = MIN_LENGTH_SCALE * (upper[cold, None] / MIN_LENGTH_SCALE) ** steps
-        step = (upper[cold] / MIN_LENGTH_SCALE) ** (0.5 * steps[1])
-        parts.append((cold, _search(samples.take(cold), lengths, step, upper[cold], COLD_REFINEMENTS)))
+    rows = np.flatnonzero(~alone)
+    if len(rows):
+        steps = np.linspace(0.0, 1.0, LENGTHS)
+        lengths = MIN_LENGTH_SCALE * (upper[rows, None] / MIN_LENGTH_SCALE) ** steps
+        step = (upper[rows] / MIN_LENGTH_SCALE) ** (0.5 * steps[1])
+        parts.append((rows, _search(samples.take(rows), lengths, step, upper[rows])))
     return _merge_in_order(parts)
 
 
-def _lengths_near(near: Floats, upper: Floats) -> Floats:
-    """Return (B, 4) length scales: the neighbourhood and one distant probe in case the near optimum is only local."""
-    middle = np.sqrt(MIN_LENGTH_SCALE * upper)
-    probe = np.where(near < middle, upper, middle)
-    return np.column_stack((near / WARM_STEP, near, near * WARM_STEP, probe))
-
-
-def _search(samples: CapacitySamples, lengths: Floats, step: Floats, upper: Floats, refinements: int) -> KernelFit:
+def _search(samples: CapacitySamples, lengths: Floats, step: Floats, upper: Floats) -> KernelFit:
     """Try (B, L) length scales, then both neighbours of the best at ever smaller steps; sharpen r last."""
     ratios = np.broadcast_to(RATIOS, (len(samples), len(RATIOS)))
     best = _best_ratio(samples, whiten(samples, np.clip(lengths[:, 0], MIN_LENGTH_SCALE, upper)), ratios)
     for column in lengths.T[1:]:
         best = _keep_better(best, samples, np.clip(column, MIN_LENGTH_SCALE, upper), ratios)
-    for _ in range(refinements):
+    for _ in range(REFINEMENTS):
         centre = best.spectrum.length_scale
         for candidate in (centre / step, centre * step):
             best = _keep_better(best, samples, np.clip(candidate, MIN_LENGTH_SCALE, upper), ratios)

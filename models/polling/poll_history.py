@@ -90,13 +90,7 @@ class PollHistory:
 
     def jobs(self) -> list[PolledJob]:
         """Return what is seen of each job, in the order of :meth:`windows`."""
-        rows, samples = self._known_rows(), self._arrays.samples
-        measured_ms = np.zeros(len(self._jobs), np.int64)
-        np.maximum.at(measured_ms, rows.job, samples.last_times_ms(np.arange(samples.rows)))
-        return [
-            job.describe(*key, at_ms or None)
-            for (key, job), at_ms in zip(self._jobs.items(), measured_ms.tolist(), strict=True)
-        ]
+        return [job.describe(*key) for key, job in self._jobs.items()]
 
     def windows(self, now_s: float, most_s: Mapping[str, int] | None = None) -> JobWindows:
         """Return the windows of all jobs that ended by ``now_s`` (epoch seconds), in the order of :meth:`jobs`.

@@ -56,10 +56,6 @@ class RingBuffers:
         self._values[:, rows, place] = values.T
         self.counts[rows] += 1
 
-    def last_times_ms(self, rows: Ints) -> Ints:
-        """Return (n,) the times of the last entries of some rows, 0 for rows without any."""
-        return np.asarray(self._times_ms[rows, (self.counts[rows] - 1) % self.kept])
-
     def last_values(self, rows: Ints) -> Floats:
         """Return (n, columns) the last entries of some rows, NaN for rows without any."""
         return np.asarray(self._values[:, rows, (self.counts[rows] - 1) % self.kept].T)

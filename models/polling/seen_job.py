@@ -20,8 +20,7 @@ class PolledJob:
 
     Attributes:
         state: Flink's, by the last reply.
-        polled_at_ms, ran_at_ms, measured_at_ms: epoch milliseconds of the last reply, the last in state RUNNING, and
-            the last metrics that were a measurement; None for never.
+        polled_at_ms: epoch milliseconds of the last reply.
         running: operator -> parallelism by the last reply in state RUNNING, else by the last one: while a job waits for
             slots, Flink shows a parallelism that is not real.
         restarting: it ran and is being brought back.
@@ -40,8 +39,6 @@ class PolledJob:
     job_id: str
     state: str
     polled_at_ms: int
-    ran_at_ms: int | None
-    measured_at_ms: int | None
     running: dict[str, int]
     restarting: bool
     vertex_ids: dict[str, str]
@@ -91,7 +88,7 @@ class JobRecord:
             del self.rows[vertex_id]
         return bool(lost)
 
-    def describe(self, cluster: str, job_id: str, measured_ms: int | None) -> PolledJob:
+    def describe(self, cluster: str, job_id: str) -> PolledJob:
         """Return what is seen of it."""
         has_run = self.log.ran_ms is not None
         reported = {vertex.vertex_id: vertex.parallelism for vertex in self.reply.vertices}
@@ -103,8 +100,6 @@ class JobRecord:
             job_id=job_id,
             state=self.reply.state,
             polled_at_ms=self.polled_ms,
-            ran_at_ms=self.log.ran_ms,
-            measured_at_ms=measured_ms,
             running={name: shown[vertex_id] for vertex_id, name in names.items() if shown.get(vertex_id)},
             restarting=has_run and self.reply.state in RESTARTING_STATES,
             vertex_ids={name: vertex_id for vertex_id, name in names.items()}

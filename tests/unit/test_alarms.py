@@ -38,8 +38,6 @@ def seen(at_s: int) -> PolledJob:
         job_id="a" * 32,
         state="RUNNING",
         polled_at_ms=1000 * at_s,
-        ran_at_ms=1000 * at_s,
-        measured_at_ms=1000 * at_s,
         running=dict(zip(GRAPH.names, RUNNING, strict=True)),
         restarting=False,
         vertex_ids={name: str(place) * 32 for place, name in enumerate(GRAPH.names)},

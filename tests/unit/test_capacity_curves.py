@@ -21,16 +21,15 @@ def test_one_observation_is_a_line() -> None:
 
 
 def test_one_that_was_seen_once_changes_nothing_for_others_of_its_batch() -> None:
-    """It is a line, for which no length scale is searched, also from an earlier one."""
+    """It is a line, for which no length scale is searched."""
     once, twice = pack([0], [4], [5], [400.0], [40.0]), pack([0, 0], [2, 8], [5, 5], [200.0, 700.0], [40.0, 90.0])
     both = pack([0, 1, 1], [4, 2, 8], [5, 5, 5], [400.0, 200.0, 700.0], [40.0, 40.0, 90.0])
     largest = np.array([8.0, 8.0])
-    for start in (None, np.array([2.0, 2.0])):
-        together = fit_curves(both, largest, 32, start)
-        for row, alone in enumerate((once, twice)):
-            apart = fit_curves(alone, largest[:1], 32, None if start is None else start[:1])
-            for name in Curves.__slots__:
-                np.testing.assert_array_equal(getattr(together, name)[row], getattr(apart, name)[0])
+    together = fit_curves(both, largest, 32)
+    for row, alone in enumerate((once, twice)):
+        apart = fit_curves(alone, largest[:1], 32)
+        for name in Curves.__slots__:
+            np.testing.assert_array_equal(getattr(together, name)[row], getattr(apart, name)[0])
 
 
 def test_curves_cover_the_truth_between_what_was_seen() -> None:

@@ -68,8 +68,6 @@ def seen(polled_s: float = NOW_S - 30, **known: Any) -> PolledJob:
         "job_id": "a" * 32,
         "state": "RUNNING",
         "polled_at_ms": round(1000 * polled_s),
-        "ran_at_ms": round(1000 * polled_s),
-        "measured_at_ms": round(1000 * polled_s),
         "running": RUNNING,
         "restarting": False,
         "vertex_ids": {"source": "1" * 32, "map": "2" * 32},

@@ -51,8 +51,8 @@ def packed(owner: np.ndarray, at: np.ndarray, capacity: np.ndarray) -> CapacityS
     return pack(*recent_means(owner, at, np.arange(len(at), dtype=float), capacity, keep=50))
 
 
-def predictions(samples: CapacitySamples, start: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    result = fit_kernel(samples, samples.parallelism.max(axis=1), start)
+def predictions(samples: CapacitySamples) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    result = fit_kernel(samples, samples.parallelism.max(axis=1))
     mean, sd = predict(
         samples,
         result.spectrum,
@@ -173,16 +173,11 @@ def test_length_scale_stays_in_its_bounds() -> None:
     assert (length <= np.maximum(1.5, samples.parallelism.max(axis=1) / 2) + 1e-9).all()
 
 
-def test_warm_start_loses_nothing_and_a_moved_optimum_is_found_again() -> None:
+def test_ratios_stay_in_their_bounds() -> None:
     owner, at, capacity, _ = synthetic(60, 10, 5, seed=4)
     samples = packed(owner, at, capacity)
-    largest = samples.parallelism.max(axis=1)
-    cold = fit_kernel(samples, largest)
-    for start in (cold.spectrum.length_scale, np.full(60, 1.6), np.where(np.arange(60) % 2, np.nan, 30.0)):
-        warm = fit_kernel(samples, largest, start)
-        assert np.mean(cold.log_likelihood - warm.log_likelihood) < 0.02
-        assert np.max(cold.log_likelihood - warm.log_likelihood) < 1.0
-    assert ((cold.ratio >= RATIOS[0]) & (cold.ratio <= RATIOS[-1])).all()
+    result = fit_kernel(samples, samples.parallelism.max(axis=1))
+    assert ((result.ratio >= RATIOS[0]) & (result.ratio <= RATIOS[-1])).all()
 
 
 def sklearn_means(owner: np.ndarray, at: np.ndarray, capacity: np.ndarray, operators: int) -> np.ndarray:

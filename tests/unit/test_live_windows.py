@@ -149,11 +149,6 @@ def test_rates_and_ages_are_the_same_over_a_clock_that_was_set_ahead(ahead_s: in
     assert ages_ms == [pytest.approx(5000.0)] * len(ages_ms)
 
 
-def test_what_is_seen_tells_when_metrics_stand_still():
-    made = history(*[timed(at, min(at, 90), 1.0) for at in range(0, 300, 30)])
-    assert made.jobs()[0].measured_at_ms == 1000 * (T0_S + 90)
-
-
 def test_target_data_rate_is_what_is_emitted_and_the_growth_of_the_backlog():
     polls = [JOB.metrics(at, SOURCE, sent=50.0 * at, pending=20.0 * at) for at in (0, 20, 40)]
     made = history(*polls)

@@ -15,7 +15,7 @@ from models.control.reconcile import reconcile
 from models.control.request_states import describe_states
 from models.control.request_times import RequestTimes
 from models.control.state import JobHistory, Mode, ObservedJob, Request
-from models.recovery.change_times import learn_change_times
+from models.recovery.slots_wait import learn_slots_wait
 
 NOW_S = 1_000_000.0
 AUTO = Limits(mode=Mode.AUTO)
@@ -88,21 +88,11 @@ def test_a_wait_says_which_state_its_request_is_in() -> None:
         assert told(SENT, restoring) == "a request is in flight: the job restores its state"
 
 
-def test_change_times_are_what_is_assumed_until_requests_tell() -> None:
-    assumed = learn_change_times([], slots_wait_s=600.0)
-    assert (assumed.slots.most_s, assumed.slots.events) == (600.0, 0)
-    assert 100 < assumed.slots.median_s < 300
-    own = [RequestTimes(1.0, slots_s, 30.0, 8.0) for slots_s in (None, *[90.0] * 10, *[400.0] * 10)]
-    learnt = learn_change_times(own, slots_wait_s=600.0)
-    assert (learnt.slots.events, learnt.checkpoint.events) == (20, 21)
-    assert learnt.slots.most_s == 400.0  # warm and cold nodes: two modes, and no shape between
-    assert (learnt.checkpoint.median_s, learnt.restore.median_s) == (30.0, 8.0)
-
-
-def test_neighbours_count_like_what_is_assumed_and_slots_are_the_cluster_s() -> None:
-    others = [RequestTimes(1.0, 90.0, 30.0, 8.0)] * 50
-    of_others = learn_change_times([], others)
-    assert (of_others.slots.most_s, of_others.slots.events) == (90.0, 50)
-    assert 8.0 < of_others.restore.most_s < 150.0
-    own = [RequestTimes(restored_s=40.0)] * 5
-    assert learn_change_times(own, others).restore.median_s == 40.0
+def test_a_wait_for_slots_is_what_is_assumed_until_requests_tell() -> None:
+    assumed = learn_slots_wait([], 600.0)
+    assert assumed.most_s == 600.0
+    assert 100 < assumed.median_s < 300
+    requests = [RequestTimes(1.0, slots_s, 30.0, 8.0) for slots_s in (None, *[90.0] * 10, *[400.0] * 10)]
+    learnt = learn_slots_wait(requests, 600.0)
+    assert learnt.most_s == 400.0  # warm and cold nodes: two modes, and no shape between
+    assert learn_slots_wait([RequestTimes(1.0, 90.0)] * 50, 600.0).most_s == 90.0

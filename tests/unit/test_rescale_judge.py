@@ -39,8 +39,6 @@ def seen(graph: JobGraph | None = GRAPH, restarts: float = 0.0, rescales: float 
         job_id="j",
         state="RUNNING",
         polled_at_ms=round(1000 * NOW_S),
-        ran_at_ms=None,
-        measured_at_ms=None,
         running=TWO,
         restarting=False,
         vertex_ids={"a": "a", "b": "b"},
