@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -46,7 +47,11 @@ def pytest_configure() -> None:
     """Take Ctrl-C: a shell's background process ignores it, and so would every program that a test interrupts.
 
     Spark's defaults are those for small tables, in this process and in every ``spark-submit`` that a test starts.
+    Byte code is written, whatever the environment says: workers and the processes that tests start import the same
+    modules, and would each compile all of them.
     """
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.setdefault("SPARK_CONF_DIR", str(Path(__file__).parent / "support" / "spark_conf"))
 

@@ -143,7 +143,7 @@ class Definitions:
         for node in ast.walk(tree):
             if isinstance(node, ast.Name):
                 self._find(module, node.id)
-            elif isinstance(node, ast.Call) and ast.unparse(node.func) == "cast" and _is_text(node.args[0]):
+            elif isinstance(node, ast.Call) and _is_cast(node.func) and _is_text(node.args[0]):
                 self._mention(module, ast.parse(ast.literal_eval(node.args[0])))
             elif isinstance(node, ast.Attribute):
                 self._mention_attribute(names, node)
@@ -155,7 +155,7 @@ class Definitions:
                 self._mention_path(node.value)
 
     def _mention_attribute(self, names: ModuleNames, node: ast.Attribute) -> None:
-        parts = ast.unparse(node).split(".")
+        parts = _dotted_names(node)
         target, original = names.imported.get(parts[0], ("", ""))
         if target:
             module = f"{target}.{original}" if original else target
@@ -194,6 +194,20 @@ class Definitions:
         if is_end:
             return [module for module in self._modules if module.endswith(f".{path}")]
         return [path] if path in self._modules else []
+
+
+def _dotted_names(node: ast.Attribute) -> list[str]:
+    """Return the names of a path such as ``module.Class.method``; the first is empty where it begins with no name."""
+    names, base = [node.attr], node.value
+    while isinstance(base, ast.Attribute):
+        names.append(base.attr)
+        base = base.value
+    names.append(base.id if isinstance(base, ast.Name) else "")
+    return names[::-1]
+
+
+def _is_cast(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == "cast"
 
 
 def _is_text(node: ast.expr) -> bool:
