@@ -27,12 +27,7 @@ FIRST = (
     "live/test_flink_actuator.py",
     "live/test_doctor.py",
     "e2e/test_run.py",
-    "spark/test_train.py",
-    "spark/test_ingest_tables.py",
-    "spark/test_release_before.py",
-    "spark/test_quarantine.py",
-    "spark/test_live_windows.py",
-    "spark",  # the others: before what begins no Java
+    "spark",  # before what begins no Java
 )
 
 BESIDE_LIVE = ("e2e", "spark", "dags")
@@ -91,20 +86,15 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 _is_begun = False
 
 
-# Spark's tests are of two workers: Java begins slowly, and a third one would begin for the last few of them. These are
-# about as long as all the others, which a worker takes when the live tests have ended.
-FIRST_OF_SPARK = {
-    f"tests/spark/test_{name}.py" for name in ("train", "ingest_tables", "release_before", "quarantine", "live_windows")
-}
-
-
 class FileScheduling(LoadScopeScheduling):
-    """Gives whole files to workers; those of a folder that share a Flink cluster, an Airflow or a Spark, together."""
+    """Gives whole files to workers; those of a folder that share a Flink cluster, an Airflow or a Spark, together.
+
+    A second Spark would begin when the live tests have ended: its first ingestion, training and plan take Java twice as
+    long as later ones, which is more than two of them gain.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
-        if file in FIRST_OF_SPARK:
-            return "first of tests/spark"
         shared = ("tests/live", "tests/dags", "tests/spark")
         return next((folder for folder in shared if file.startswith(f"{folder}/")), file)
 

@@ -211,7 +211,7 @@ def test_running_twice_gives_the_same_rows_and_files(runs: Runs) -> None:
 
 
 def test_jobs_in_several_parts_have_the_same_rows(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = make(runs.lake, runs.settings, FAR)
+    whole = runs.far
     monkeypatch.setattr(job_inputs, "_HELD_BYTES", 1000)
     in_parts = make(runs.lake, runs.settings, FAR)
     assert sorted(map(str, in_parts.plans.items())) == sorted(map(str, whole.plans.items()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -28,6 +29,7 @@ SPEC = JobSpec(
 )
 
 
+@cache
 def drive(policy: str, windows: int = 60) -> Pipeline:
     base = Settings()
     planner = base.planner.model_copy(update={"policies": {f"{CLUSTER}/orders": policy}})

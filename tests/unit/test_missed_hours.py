@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,7 +12,6 @@ from deltalake import write_deltalake
 
 from include.flink.raw_format import hour_directory
 from include.missed_hours import find_missed_hours, join_hours, local_path
-from include.orchestration.missed_hours import arguments_of_missed_hours
 from include.settings import SETTINGS_FILE_VARIABLE, Ingest, Paths, Settings
 from include.utc import HOUR, Interval
 
@@ -105,23 +104,3 @@ def test_hours_that_follow_each_other_are_one_interval() -> None:
         Interval(UNTIL, UNTIL + 3 * HOUR),
         Interval(UNTIL + 5 * HOUR, UNTIL + 6 * HOUR),
     ]
-
-
-def test_a_run_that_names_its_hours_ingests_them_alone(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("include.orchestration.missed_hours.load_settings", lambda: settings)
-    put(settings, 3)
-    bounds = (UNTIL + timedelta(minutes=5), UNTIL + timedelta(minutes=65))
-    assert arguments_of_missed_hours({}, *bounds, "scheduled") == [
-        [
-            "ingest",
-            "--as-of",
-            "2026-11-20T10:00:00Z",
-            "--start",
-            "2026-11-20T09:00:00Z",
-            "--end",
-            "2026-11-20T10:00:00Z",
-        ]
-    ]
-    asked = {"start": "2026-11-20T09:00:00Z", "end": "2026-11-20T10:00:00Z"}
-    assert arguments_of_missed_hours(asked, *bounds, "manual") == []
-    assert arguments_of_missed_hours({}, *bounds, "backfill") == []

@@ -7,12 +7,8 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from include.orchestration.asset_facts import form_facts
 from include.orchestration.stage_lines import show_levels
-from include.stage_names import Stage
 from include.stage_warnings import is_empty, list_warnings
-from include.stages import StageRequest
-from include.utc import parse_utc
 
 INGESTED = {"rows": 100, "quarantined": 0, "quarantined_values": 0, "quarantined_files": 0, "kept": 100}
 
@@ -111,18 +107,3 @@ def test_the_counts_of_stages_are_read_from_what_the_driver_prints() -> None:
     hook._process_spark_submit_log(f"{line}\n" for line in lines)
     assert summaries == {"ingest": {"rows": 0, "quarantined": 0}}
     assert [stage for stage in summaries if is_empty(stage, summaries[stage])] == ["ingest"]
-
-
-def test_an_assets_event_says_when_how_much_and_what_was_not_used() -> None:
-    start, end = parse_utc("2026-11-20T16:00:00Z"), parse_utc("2026-11-20T17:00:00Z")
-    facts = form_facts(StageRequest(Stage.INGEST, end, start, end), INGESTED | {"refusals": ["x"], "quarantined": 2})
-    assert facts == {
-        "stage": "ingest",
-        "as_of": "2026-11-20T17:00:00Z",
-        "start": "2026-11-20T16:00:00Z",
-        "end": "2026-11-20T17:00:00Z",
-        "rows": 100,
-        "quarantined": 2,
-        "quarantined_values": 0,
-        "quarantined_files": 0,
-    }
