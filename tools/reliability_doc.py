@@ -62,17 +62,16 @@ def _list_cases(decorators: Sequence[ast.expr]) -> Iterator[str]:
                     yield " ".join(str(argument.value).split()[:2])
 
 
-def format_table(cases: dict[str, str], tests: dict[str, list[str]]) -> str:
-    """Return the tables in Markdown, one for each review."""
+def format_cases(cases: dict[str, str], tests: dict[str, list[str]]) -> str:
+    """Return the lists in Markdown, one for each review: what could go wrong, and below it the tests."""
     lines: list[str] = []
     for review, title in TITLES.items():
-        lines += [f"## {title}", "", "| what could go wrong | tests |", "|---|---|"]
+        lines += [f"## {title}", ""]
         for case, text in cases.items():
             name, number = case.split()
             if name == review:
                 guarding = [*tests.get(case, []), *tests.get(f"{name} {number.partition('.')[0]}", [])]
-                listed = "<br>".join(f"`{test}`" for test in dict.fromkeys(guarding)) or "none"
-                lines.append(f"| {text} | {listed} |")
+                lines.append("<br>".join([f"- {text}", *(f"`{test}`" for test in dict.fromkeys(guarding))]))
         lines.append("")
     return "\n".join(lines)
 
@@ -100,7 +99,7 @@ def _format_run(target: str, runs: Mapping[str, HandRun]) -> str:
 def update_pages() -> dict[Path, str]:
     """Return both pages with their tables replaced."""
     promises = f"\n{format_promises(read_promises(), read_runs())}\n"
-    cases = f"\n{format_table(read_cases(), find_tests())}"
+    cases = f"\n{format_cases(read_cases(), find_tests())}"
     return {
         PAGE: put_between_marks(PAGE.read_text(), PROMISE_MARKS, promises),
         CASES_PAGE: put_between_marks(CASES_PAGE.read_text(), CASE_MARKS, cases),
