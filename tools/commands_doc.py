@@ -17,7 +17,7 @@ from cli.console import VERBS
 from include.atomic_write import write_text
 from include.settings import PROJECT
 from tools.long_parts import read_parts
-from tools.markdown import format_table
+from tools.markdown import format_list, format_table
 from tools.marked_page import put_between_marks
 
 PAGE = PROJECT / "docs" / "commands.md"
@@ -97,12 +97,11 @@ def describe_commands(makefile: str) -> str:
     parts += ["## Arguments of several verbs", format_table(("argument", "meaning", "of"), common.values())]
     for name, rows in options.items():
         if own := [row for row in rows if row not in common]:
-            parts += [f"## tidewise {name}", format_table(("argument", "meaning"), own)]
+            parts += [f"## tidewise {name}", format_list(own)]
     for title, targets in read_groups(makefile):
         parts += [f"## make: {title.lower()}", _list_commands((f"make {name}", meaning) for name, meaning in targets)]
-    long = [(f"`{name.partition(' ')[2]}`", part.meaning, f"{part.minutes}") for name, part in read_parts().items()]
-    table = format_table(("part", "what it does", "most minutes"), long)
-    return "\n\n".join([*parts, "## make: parts of test-long", table])
+    long = ((f"make {name}", f"{part.meaning} ({part.minutes} min)") for name, part in read_parts().items())
+    return "\n\n".join([*parts, "## make: parts of test-long, with the most minutes of each", _list_commands(long)])
 
 
 def _find_parsers() -> Iterator[tuple[str, argparse.ArgumentParser]]:
@@ -123,7 +122,7 @@ def find_common(
 
 
 def _list_commands(commands: Iterable[tuple[str, str]]) -> str:
-    return format_table(("command", "what it does"), ((f"`{name}`", meaning) for name, meaning in commands))
+    return format_list((f"`{name}`", meaning) for name, meaning in commands)
 
 
 def update_page(page: str) -> str:

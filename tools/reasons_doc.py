@@ -14,7 +14,7 @@ from include.settings import PROJECT
 from lab.stages.inputs.skipped_jobs import BacktestSkip, LearnSkip, ProfilingSkip
 from models.control.reasons import Reason
 from spark_jobs.plan.refusals import PlanRefusal
-from tools.markdown import format_table
+from tools.markdown import format_list, format_table
 from tools.marked_page import put_between_marks
 
 Tables = Mapping[str, tuple[type[NamedReason], tuple[str, ...]]]
@@ -31,18 +31,19 @@ PAGES: Mapping[Path, Tables] = {
     },
 }
 """Page -> name between its marks -> where the rows come from, and the heads of its columns."""
-_NOTHING = ("nothing",)
+_NOTHING = "nothing"
 
 
 def format_reasons(reasons: type[NamedReason], heads: Sequence[str]) -> str:
-    """Return a table in Markdown: a row for each reason, with its remedy where there is a third column.
+    """Return the reasons in Markdown: a list, with a third head a table with their remedies.
 
-    Reasons that ask for nothing have a table of their own, without that column.
+    Reasons that ask for nothing stand in a list below the table.
     """
-    rows = [(f"`{one}`", one.meaning, one.remedy)[: len(heads)] for one in reasons]
-    table = format_table(heads, (row for row in rows if row[2:] != _NOTHING))
-    idle = [row[:2] for row in rows if row[2:] == _NOTHING]
-    return f"{table}\n\nThese ask nothing of you:\n\n{format_table(heads[:2], idle)}" if idle else table
+    if len(heads) == 2:
+        return format_list((f"`{one}`", one.meaning) for one in reasons)
+    table = format_table(heads, ((f"`{one}`", one.meaning, one.remedy) for one in reasons if one.remedy != _NOTHING))
+    idle = format_list((f"`{one}`", one.meaning) for one in reasons if one.remedy == _NOTHING)
+    return f"{table}\n\nThese ask nothing of you:\n\n{idle}" if idle else table
 
 
 def update_page(page: str, tables: Tables) -> str:

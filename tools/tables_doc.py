@@ -13,7 +13,7 @@ from cli.arguments import CommandParser
 from include.atomic_write import write_text
 from include.settings import PROJECT
 from include.tables import BY_PERSONS, CONTROLLED, INGESTED, TABLES, Table, plan_row
-from tools.markdown import format_table
+from tools.markdown import format_list
 from tools.marked_page import put_between_marks
 
 PAGE = PROJECT / "docs" / "tables.md"
@@ -91,7 +91,7 @@ def describe_table(table: Table, meaning: str, writer: str, columns: Mapping[tup
             by_type.setdefault(kind, []).append(f"`{name}`")
     rows = [(f"`{name}` `{table.columns[name]}`", text) for name, text in explained.items() if name != "date"]
     if rows:
-        lines += [format_table(("column", "meaning"), rows), ""]
+        lines += [format_list(rows), ""]
     if by_type:
         others = "; ".join(f"`{kind}` {', '.join(names)}" for kind, names in by_type.items())
         lines += [f"{'Besides: ' if rows else 'Columns: '}{others}.", ""]

@@ -44,20 +44,15 @@ def test_a_reason_is_its_name_and_is_found_by_it() -> None:
     assert (f"{Colour.RED}", str(Colour.RED), Colour.RED == "red") == ("red", "red", True)
 
 
-def test_a_table_has_a_row_for_each_reason_and_as_many_columns_as_heads() -> None:
-    assert format_reasons(Colour, ("name", "why")).splitlines() == [
-        "| name | why |",
-        "|---|---|",
-        "| `red` | it glows |",
-        "| `dark_blue` | it is cold |",
-    ]
+def test_there_is_a_row_for_each_reason_and_a_table_where_there_are_remedies() -> None:
+    assert format_reasons(Colour, ("name", "why")).splitlines() == ["- `red`: it glows", "- `dark_blue`: it is cold"]
     assert format_reasons(Colour, ("name", "why", "do")).splitlines()[2:] == [
         "| `red` | it glows | wait |",
         "| `dark_blue` | it is cold |  |",
     ]
 
 
-def test_reasons_that_ask_for_nothing_have_a_table_without_a_remedy() -> None:
+def test_reasons_that_ask_for_nothing_are_a_list_without_a_remedy() -> None:
     assert format_reasons(State, ("name", "why", "do")).splitlines() == [
         "| name | why | do |",
         "|---|---|---|",
@@ -65,9 +60,7 @@ def test_reasons_that_ask_for_nothing_have_a_table_without_a_remedy() -> None:
         "",
         "These ask nothing of you:",
         "",
-        "| name | why |",
-        "|---|---|",
-        "| `shut` | it is shut |",
+        "- `shut`: it is shut",
     ]
 
 

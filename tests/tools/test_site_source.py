@@ -79,7 +79,7 @@ def test_every_table_says_what_it_is_and_is_listed() -> None:
 
 
 def test_commands_are_the_verbs_the_targets_and_the_long_parts() -> None:
-    named = re.findall(r"^\| `((?:tidewise|make) [a-zA-Z=_ -]+)` \|", PAGE.read_text(), re.MULTILINE)
+    named = re.findall(r"^- `((?:tidewise|make) [a-zA-Z=_ -]+)`:", PAGE.read_text(), re.MULTILINE)
     targets = [f"make {name}" for name in (*list_targets(), *read_parts())]
     assert sorted(named) == sorted([*(f"tidewise {name}" for name in VERBS), *targets]), "run make docs"
 
@@ -91,4 +91,5 @@ def test_arguments_are_those_of_the_parser() -> None:
     assert {("`--hours HOURS`", "it ends by itself"), ("`--all`", "hold everything: all jobs of all clusters")} <= {
         *shown
     }
-    assert [row for row in shown if f"| {' | '.join(row)} |" not in page] == [], "run make docs"
+    missing = [row for row in shown if f"- {': '.join(row)}\n" not in page and f"| {' | '.join(row)} |" not in page]
+    assert missing == [], "run make docs"
