@@ -135,7 +135,7 @@ def test_a_request_in_flight_at_the_backup_is_neither_sent_again_nor_withdrawn(
     assert (len(world.sent), world.asked) == (sent, asked)
 
 
-def test_after_the_hold_it_goes_on_and_is_left_alone_only_once(world, backups) -> None:
+def test_after_the_hold_it_goes_on_and_is_left_alone_only_once(world, backups, caplog) -> None:
     backups.take()
     change_since(world)
     backups.put_back(is_other_machine=True)
@@ -147,6 +147,8 @@ def test_after_the_hold_it_goes_on_and_is_left_alone_only_once(world, backups) -
     assert world.tick(6, FOUR_HOURS).verb is Verb.CONFIRM
     world.restart()
     assert world.log.read_history(JOB).held_until_s < world.now_s
+    warned = [line for line in caplog.messages if "was restored from a backup of" in line]
+    assert [line.partition(":")[0] for line in warned] == ["1 jobs of live"]
 
 
 def test_a_job_that_the_backup_does_not_know_is_left_alone_for_a_day_at_most(tmp_path) -> None:
