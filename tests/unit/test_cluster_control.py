@@ -7,6 +7,7 @@ import shutil
 import threading
 import time
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -23,9 +24,11 @@ from controller.log.delta_log import DeltaControlLog, open_control_log
 from controller.tick import ClusterTurns
 from controller.view.job_view import JobView
 from controller.wired_settings import explain_change, explain_changes
+from include.live_windows import LiveJob
 from include.settings import SETTINGS_FILE_VARIABLE, Settings, check_settings, load_settings
 from models.control.request_times import RequestTimes
 from models.control.state import Intention, Origin
+from models.polling.seen_job import PolledJob
 
 FILE = """
 [paths]
@@ -97,6 +100,29 @@ def test_a_step_is_sent_and_confirmed(world) -> None:
     assert world.want(job) == Counter({"rescale plan": 1})
     assert world.want(job) == Counter({"confirm runs_as_requested": 1})
     assert len(world.server.asked("PUT")) == 1
+
+
+def test_windows_are_shown_after_an_evaluation_and_when_a_job_has_another_state(world) -> None:
+    """What else is kept beside decisions goes with them; where nothing is shown it goes with evaluations alone."""
+    (job,), made, kept, shown = world.server.jobs, world.made, list[float](), list[str]()
+    seen = PolledJob("live", job.name, job.job_id, "", 5, 5, 5, {}, False, {}, frozenset(), None, (), {})
+
+    class Shown:
+        def add(self, cluster: str, windows: object, jobs: Mapping[str, LiveJob], at_s: float) -> None:
+            shown.append(f"{cluster} {jobs[job.name].state}")
+
+    def take_turn(state: str, *, is_evaluation: bool = False) -> tuple[int, int]:
+        view = JobView("live", job.name, seen=replace(seen, state=state))
+        made.control({job.name: view}, {}, None, is_evaluation=is_evaluation)
+        return len(kept), len(shown)
+
+    made.delete_lifts = kept.append
+    assert take_turn("RUNNING") == (0, 0)
+    assert take_turn("RUNNING", is_evaluation=True) == (1, 0)
+    made.live = Shown()
+    assert [take_turn(state) for state in ("RUNNING", "RUNNING", "CREATED")] == [(2, 1), (2, 1), (3, 2)]
+    assert take_turn("CREATED", is_evaluation=True) == (4, 3)
+    assert shown == ["live RUNNING", "live CREATED", "live CREATED"]
 
 
 def test_slots_are_waited_for_as_long_as_those_of_the_cluster_have_taken(world) -> None:
