@@ -83,12 +83,20 @@ live: setup  ## policies and Flink's autoscaler on a real Flink cluster under th
 	@$(PY) -m benchmarks.live $(ARGS)
 
 ##@ Work on it
-# Two cores: the third worker has what the live tests leave of them while they wait for a cluster.
-WORKERS ?= 3
+# Three processes, each of which imports what its folders need. Those beside the live tests, which follow a cluster in
+# real time, give way to them; what they say is shown after them. Pytest ends with 5 where ARGS leave a folder no test.
+BESIDE := nice -n 10 $(PY) -m pytest --durations=10
 .PHONY: test
 test: check  ## what runs with each commit (15 minutes)
-	@$(PY) -m pytest tests/live tests/e2e tests/dags tests/spark -n $(WORKERS) --dist loadfile \
-	  --no-loadscope-reorder --durations=20 $(ARGS)
+	@mkdir -p .pytest_cache; failed=0; note() { [ $$1 -eq 0 ] || [ $$1 -eq 5 ] || failed=1; }; \
+	$(BESIDE) tests/spark $(ARGS) > .pytest_cache/spark.txt 2>&1 & spark=$$!; \
+	$(BESIDE) tests/e2e tests/dags $(ARGS) > .pytest_cache/e2e.txt 2>&1 & e2e=$$!; \
+	$(PY) -m pytest --durations=10 tests/live $(ARGS); note $$?; \
+	wait $$e2e; note $$?; cat .pytest_cache/e2e.txt; \
+	wait $$spark; note $$?; cat .pytest_cache/spark.txt; exit $$failed
+
+# Two cores: the third worker has what others leave of them while they wait.
+WORKERS ?= 3
 
 .PHONY: test-benchmarks
 test-benchmarks: setup  ## what guards comparisons; PostgreSQL with S3 where that is installed
