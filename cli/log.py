@@ -15,16 +15,14 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.arguments import CommandParser, UsageError, moment, number, whole_number
-from cli.command import add_out, command, read_settings
+from cli.command import add_out, command
 from cli.known_jobs import name_near, read_jobs_of
 from cli.printing import print_lines
-from cli.questions import cluster_and_job
+from cli.questions import cluster_and_job, open_reader
 from fleet.decisions import decision_of
 from fleet.fleet_reader import FleetReader
 from fleet.history import HistoryEntry, merge_history, select_acts
-from fleet.log_tables import LogTables, newest_of_jobs
 from fleet.plain import to_json
-from fleet.small_tables import SmallTables
 from include.lake_table import is_in
 from include.short_names import shorten_names, shorten_names_in, visible
 from include.tables import CONTROL_LOG
@@ -92,18 +90,18 @@ def run(options: argparse.Namespace, now_s: float) -> int:
     Raises:
         UsageError: no such job is known.
     """
-    settings = read_settings(options)
+    settings, reader = open_reader(options)
     lake, until = settings.paths.lake, options.until or datetime.fromtimestamp(now_s, UTC)
     since = until - timedelta(hours=options.hours)
-    lost = [str(one) for one in FleetReader(settings, {}).find_lost_tables() if one.name == CONTROL_LOG.name]
+    lost = [str(one) for one in reader.find_lost_tables() if one.name == CONTROL_LOG.name]
     if lost:
         print_lines(lost, sys.stderr)
-    acts: list[Mapping[str, Any]] = [*SmallTables(lake).read_interventions(since, until)]
+    acts: list[Mapping[str, Any]] = [*reader.tables.read_interventions(since, until)]
     if options.job is None:
-        return _print_fleet(options, LogTables(lake).read_lines(since, until, NEWS), acts, lake, until)
+        return _print_fleet(options, reader, reader.log.read_lines(since, until, NEWS), acts, until)
     cluster, _, job = options.job.partition("/")
     where = f"{is_in('cluster', [cluster])} AND {is_in('job', [job])}"
-    rows = LogTables(lake).read_lines(since, until, where, list(CONTROL_LOG.columns))
+    rows = reader.log.read_lines(since, until, where, list(CONTROL_LOG.columns))
     rows.sort(key=lambda row: (row["lease_number"], row["entry"]))
     acts = select_acts(acts, cluster, job)
     if not rows:
@@ -115,7 +113,7 @@ def run(options: argparse.Namespace, now_s: float) -> int:
     lines = [shorten_line(one.line, short) for one in merge_history(rows, acts)]
     if not lines:
         span = f"in the last {options.hours:g} h" if options.until is None else _span(options.hours, until)
-        age = _say_age(lake, options.job, until, options.hours)
+        age = _say_age(reader, options.job, until, options.hours)
         print(f"no decision on {visible(options.job)} {span}: it was left as it is{age}")
     elif sys.stdout.isatty():
         Console().print(history_table(visible(options.job), lines))
@@ -126,9 +124,9 @@ def run(options: argparse.Namespace, now_s: float) -> int:
 
 def _print_fleet(
     options: argparse.Namespace,
+    reader: FleetReader,
     rows: Sequence[dict[str, Any]],
     acts: Sequence[Mapping[str, Any]],
-    lake: str,
     until: datetime,
 ) -> int:
     if options.json:
@@ -137,7 +135,7 @@ def _print_fleet(
         return 0
     lines = merge_history(rows, acts)
     if not lines:
-        print(f"nothing was sent or done {_span(options.hours, until)}{_say_age(lake, None, until, options.hours)}")
+        print(f"nothing was sent or done {_span(options.hours, until)}{_say_age(reader, None, until, options.hours)}")
         return 0
     if len(lines) > options.most:
         print(f"the last {options.most} of {len(lines)} lines (--most, --hours; --json has all):")
@@ -159,14 +157,10 @@ def _span(hours: float, until: datetime) -> str:
     return f"in the {hours:g} h before {until:%Y-%m-%d %H:%M}Z"
 
 
-def _say_age(lake: str, job: str | None, until: datetime, hours: float) -> str:
+def _say_age(reader: FleetReader, job: str | None, until: datetime, hours: float) -> str:
     """Return where the log ends, where that is before the time that was asked for, and how to ask for it."""
-    rows = newest_of_jobs(LogTables(lake).read_light(until.timestamp()))
-    times = [
-        row["at"]
-        for row in rows.select(["cluster", "job", "at"]).to_pylist()
-        if job in {None, f"{row['cluster']}/{row['job']}"}
-    ]
+    rows = reader.log.read_newest(until.timestamp()).newest.select(["cluster", "job", "at"]).to_pylist()
+    times = [row["at"] for row in rows if job in {None, f"{row['cluster']}/{row['job']}"}]
     if not times:
         return ""
     last = max(times)

@@ -37,7 +37,11 @@ SCORES_OF_DAYS = 2
 """So many of the last dates that have scores are read: those of the last may be from after the time asked for."""
 SINCE_DAYS = 31
 """Plans and scores from before are as good as none."""
-RESULTS_OF_DAYS = 92
+LAST_DAYS = {
+    **{JOB_DAYS.name: 92, STEP_RESULTS.name: 92, BACKTESTS.name: 35, CERTIFICATES.name: 35},
+    **{EVENT_RESULTS.name: 2, FORECAST_SCORES.name: 7},
+}
+"""Table -> so many of its last dates are shown."""
 JobKey = tuple[str, str]
 RowsOfJobs = Mapping[JobKey, Sequence[Mapping[str, Any]]]
 T = TypeVar("T")
@@ -140,36 +144,13 @@ class SmallTables:
         rows = self._table(RESCALE_OUTCOMES).read(_OUTCOMES, since.date(), until.date(), where)
         return list(rows.to_pylist())
 
-    def read_days(self, now_s: float) -> RowsOfJobs:
-        """Return how jobs ran on each of the last dates, a quarter at most."""
-        return self._read_last(JOB_DAYS, now_s, RESULTS_OF_DAYS)
-
-    def read_results(self, now_s: float) -> RowsOfJobs:
-        """Return the results of the steps of the last dates, a quarter at most."""
-        return self._read_last(STEP_RESULTS, now_s, RESULTS_OF_DAYS)
-
-    def read_backtests(self, now_s: float) -> RowsOfJobs:
-        """Return the comparisons of policies of the last five weeks."""
-        return self._read_last(BACKTESTS, now_s, 35)
-
-    def read_certificates(self, now_s: float) -> RowsOfJobs:
-        """Return what jobs cost beside the least that was possible, of the last five weeks."""
-        return self._read_last(CERTIFICATES, now_s, 35)
-
-    def read_event_results(self, now_s: float) -> RowsOfJobs:
-        """Return what came of events, as seen on the last two dates."""
-        return self._read_last(EVENT_RESULTS, now_s, 2)
-
-    def read_scores(self, now_s: float) -> RowsOfJobs:
-        """Return the scores of the methods of forecasting of the last week."""
-        return self._read_last(FORECAST_SCORES, now_s, 7)
-
-    def _read_last(self, table: Table, now_s: float, days: int) -> RowsOfJobs:
+    def read_last(self, table: Table, now_s: float) -> RowsOfJobs:
+        """Return the rows of the last dates of a table by job: of so many as :data:`LAST_DAYS` has."""
         today, columns = date_of(now_s), list(table.columns)
 
         def read() -> RowsOfJobs:
-            result: dict[JobKey, list[dict[str, Any]]] = {}
-            for row in self._table(table).read(columns, today - timedelta(days=days), today).to_pylist():
+            since, result = today - timedelta(days=LAST_DAYS[table.name]), dict[JobKey, list[dict[str, Any]]]()
+            for row in self._table(table).read(columns, since, today).to_pylist():
                 result.setdefault((row["cluster"], row["job"]), []).append(row)
             return result
 

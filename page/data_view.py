@@ -11,6 +11,7 @@ from typing import Any
 from fleet.fleet_reader import FleetReader
 from fleet.small_tables import select_newest_scores
 from include.lake_table import timestamp_of
+from include.tables import FORECAST_SCORES
 
 REFUSED_DAYS, TRAININGS, SERIES = 7, 10, 200
 _READ_LINES = 20_000
@@ -54,7 +55,7 @@ def read_data(reader: FleetReader, now_s: float) -> DataPage:
         for (cluster, reason), rows in counts.items()
     ]
     trainings = [row for row in reader.tables.read_models() if row["as_of"] <= now]
-    scored = chain.from_iterable(reader.tables.read_scores(now_s).values())
+    scored = chain.from_iterable(reader.tables.read_last(FORECAST_SCORES, now_s).values())
     champions = [row for row in select_newest_scores(scored, now_s) if row["champion"]]
     series = sorted(champions, key=lambda row: -(row["mase"] or 0.0))
     return DataPage(

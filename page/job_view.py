@@ -24,6 +24,7 @@ from include.lake_table import timestamp_of
 from include.orchestration.waiting_steps import find_waiting
 from include.place import place
 from include.settings.planner import RECOVERS
+from include.tables import BACKTESTS, JOB_DAYS, STEP_RESULTS
 from include.utc import HOUR_S
 from page.charts import Chart
 from page.curves import Curve
@@ -120,9 +121,9 @@ def read_view(
         waiting=tuple(read_waiting(reader, look, cluster, job)),
         blocks=tuple(read_blocks(reader, look, cluster, job)),
         pin=find_pin(reader.read_pins(now_s), cluster, job),
-        results=tuple(list_results(reader.tables.read_results(now_s).get((cluster, job), ()), now)),
-        ran=sum_days(reader.tables.read_days(now_s).get((cluster, job), ()), now),
-        policies=tuple(list_policies(reader.tables.read_backtests(now_s).get((cluster, job), ()), now_s)),
+        results=tuple(list_results(reader.tables.read_last(STEP_RESULTS, now_s).get((cluster, job), ()), now)),
+        ran=sum_days(reader.tables.read_last(JOB_DAYS, now_s).get((cluster, job), ()), now),
+        policies=tuple(list_policies(reader.tables.read_last(BACKTESTS, now_s).get((cluster, job), ()), now_s)),
         decisions=tuple(list_decisions(log, now_s)),
         curves=tuple(curves),
         price=price_of(settings),

@@ -17,6 +17,7 @@ from fleet.fleet_reader import FleetReader
 from fleet.results import JobKey, JobResult, Period, StepResults, judge_jobs, keep_promises
 from fleet.small_tables import RowsOfJobs, select_newest
 from include.place import place
+from include.tables import BACKTESTS, CERTIFICATES, EVENT_RESULTS, JOB_DAYS, STEP_RESULTS
 from models.intervals import Estimate
 from page.money import Price, price_of
 from page.shortfall import slot_price_of
@@ -24,6 +25,7 @@ from page.shortfall import slot_price_of
 DAYS = 30
 JOBS = 200
 CARRIED_OUT = ("sent", "confirmed", "failed", "rolling_back", "rolled_back")  # statuses of steps that were sent
+_TABLES = (JOB_DAYS, STEP_RESULTS, BACKTESTS, CERTIFICATES, EVENT_RESULTS)
 VIEWS = 8  # of so many months, as addresses name them
 
 
@@ -88,14 +90,7 @@ class ResultsReader:
 
     def read(self, now_s: float, month: str = "") -> ResultsPage:
         """Return the view of a month (2026-11), or of the last days."""
-        tables = self.reader.tables
-        tables_read = (
-            tables.read_days(now_s),
-            tables.read_results(now_s),
-            tables.read_backtests(now_s),
-            tables.read_certificates(now_s),
-            tables.read_event_results(now_s),
-        )
+        tables_read = tuple(self.reader.tables.read_last(table, now_s) for table in _TABLES)
         if tuple(map(id, tables_read)) != tuple(map(id, self._read)):
             self._read, self._views = tables_read, {}
         today = datetime.fromtimestamp(now_s, UTC).date()

@@ -16,6 +16,7 @@ from fleet.small_tables import JobKey, RowsOfJobs
 from include.lake_table import timestamp_of
 from include.place import place
 from include.settings import Settings
+from include.tables import JOB_DAYS
 from include.tables.plan_row import PlanRow
 from page.results_view import ResultsPage, ResultsReader
 
@@ -155,7 +156,7 @@ def look_at(reader: FleetReader, origin: SettingsOrigin | None, at_s: float) -> 
             (known := loads.get((job.cluster, job.job))) is None or known.at_s < job.window.at_s
         ):
             loads[job.cluster, job.job] = job.window
-    plans, days = reader.tables.read_plans(facts.at_s), reader.tables.read_days(facts.at_s)
+    plans, days = reader.tables.read_plans(facts.at_s), reader.tables.read_last(JOB_DAYS, facts.at_s)
     return LakeSnapshot(reader.settings, origin, facts, plans, loads, days)
 
 
