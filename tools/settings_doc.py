@@ -21,17 +21,18 @@ from include.settings import PROJECT, Settings
 from include.settings.refusals import model_in
 from include.settings.retired import write_constant
 from include.settings.section import Section
-from tools.markdown import format_table
+from tools.markdown import format_list
 
 PAGE, LAB_PAGE = PROJECT / "docs" / "settings.md", PROJECT / "lab" / "settings.md"
 _HEAD = """# Settings
 
 <!-- Made by `make docs` from `include/settings`; edit that. -->
 
-`tidewise.toml` in the working directory, or the file that `TIDEWISE_SETTINGS` names, overrides the defaults, and a
-variable overrides the file: `TIDEWISE__PLANNER__COSTS__LATE_WEIGHT=4` is `late_weight` in `[planner.costs]`. Names of
-clusters and jobs are written exactly, capitals included. What cannot be used is refused when the settings are loaded,
-in one line with the key, the value, why, and what to write.
+A key stands with its default; without one it is unset or empty. `tidewise.toml` in the working directory, or the
+file that `TIDEWISE_SETTINGS` names, overrides the defaults, and a variable overrides the file:
+`TIDEWISE__PLANNER__COSTS__LATE_WEIGHT=4` is `late_weight` in `[planner.costs]`. Names of clusters and jobs are written
+exactly, capitals included. What cannot be used is refused when the settings are loaded, in one line with the key, the
+value, why, and what to write.
 
 Units stand at the end of a key: `_s` seconds, `_h` hours, `_days` days; a share is from 0 to 1. `1..8` are the least
 and the largest value, `>0..8` leaves the least out. A heading with several sections has the keys of each.
@@ -66,6 +67,8 @@ LEVELS = {"limits": "fleet", "clusters.<name>.limits": "cluster", "limits.jobs.<
 _LIMITS = ("gt", "ge", "lt", "le")
 _PLAIN = {"", "list", "number", "table", "text", "time", "true or false"}
 """What a default tells of what is allowed."""
+_WITHOUT_VALUE = {"unset", "empty"}
+"""Defaults that no settings file can have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,7 @@ def page() -> str:
     """Return the whole page."""
     parts = [_HEAD, *_describe_sections(of_laboratory=False), _POLICIES]
     rows = ((f"`{name}`", entry.title) for name, entry in catalogue().items())
-    return _join([*parts, format_table(("policy", "what it is"), rows), _RETIRED])
+    return _join([*parts, format_list(rows), _RETIRED])
 
 
 def lab_page() -> str:
@@ -241,10 +244,14 @@ def _sentence(model: type[BaseModel]) -> str:
 
 
 def _keys(keys: Iterable[Key]) -> str:
-    rows = (
-        (f"`{key.name}`", key.default, _meaning(key) + ("" if _is_told(key) else f" ({key.allowed})")) for key in keys
-    )
-    return format_table(("key", "default", "meaning (allowed)"), rows)
+    return format_list((_assign(key), _meaning(key) + ("" if _is_told(key) else f" ({key.allowed})")) for key in keys)
+
+
+def _assign(key: Key) -> str:
+    """Return a key with its default as a settings file has it."""
+    if key.default == "required":
+        return f"`{key.name}`, required"
+    return f"`{key.name}`" if key.default in _WITHOUT_VALUE else f"`{key.name} = {key.default.strip('`')}`"
 
 
 def _is_told(key: Key) -> bool:

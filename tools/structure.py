@@ -55,18 +55,17 @@ def measure(root: Path) -> dict[str, int]:
         **{folder: of_folder[folder] for folder in _APART},
         "loaded each hour and night": sum(lines[path] for path in loaded),
         "files of the product": sum(path.partition("/")[0] in PRODUCT for path in sources),
-        "rows of settings": len(re.findall(r"^\| `", settings, re.MULTILINE)),
-        "policies": _rows_below(settings, "| policy |"),
+        "rows of settings": _count_rows(settings),
+        "policies": _count_rows(settings.partition("\n## Policies\n")[2].partition("\n## ")[0]),
         "tables of the lake": len(re.findall(r"^### \w+\.\w+$", tables, re.MULTILINE)),
         "words of README and docs": sum(len(page.read_text().split()) for page in pages),
         "targets of make help": len(re.findall(r"^[a-z-]+:.*##", (root / "Makefile").read_text(), re.MULTILINE)),
     }
 
 
-def _rows_below(page: str, head: str) -> int:
-    """Return the number of rows of the table with this head."""
-    rows = page.partition(head)[2].partition("\n\n")[0].splitlines()[1:]
-    return sum(row.startswith("| `") for row in rows)
+def _count_rows(page: str) -> int:
+    """Return the number of rows and of lines of lists that begin with a name."""
+    return len(re.findall(r"^(?:\||-) `", page, re.MULTILINE))
 
 
 def measure_revision(revision: str) -> dict[str, int]:

@@ -166,7 +166,7 @@ class Storage(Section):
     )
     connection_id: Annotated[str, Field(pattern=r"^\w{1,200}$")] | None = Field(
         None,
-        description="Airflow connection of type aws, as a variable AIRFLOW_CONN_<ID>",
+        description="Airflow connection of type aws, as a variable `AIRFLOW_CONN_<ID>`",
     )
 
 
@@ -187,7 +187,7 @@ class Spark(Section):
         "local[*]", description="master URL: local[*], spark://host:7077, yarn, k8s://..."
     )
     driver_memory: Annotated[Text, AfterValidator(_memory)] = Field("4g", description="heap of the driver: 4g, 2048m")
-    executors: int | None = Field(None, ge=1, le=10_000, description="executors; unset: what the cluster gives")
+    executors: int | None = Field(None, ge=1, le=10_000, description="how many; unset: what the cluster gives")
     executor_cores: int | None = Field(None, ge=1, le=256, description="cores of an executor; unset: Spark's default")
     executor_memory: Annotated[Text, AfterValidator(_memory)] | None = Field(
         None, description="heap of an executor: 4g, 2048m; unset: Spark's default"

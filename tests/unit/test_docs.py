@@ -26,7 +26,7 @@ PAGES = sorted([REPOSITORY / "README.md", REPOSITORY / "CHANGELOG.md", *DOCS.rgl
 
 def test_settings_have_every_policy() -> None:
     text = (DOCS / "settings.md").read_text().split("## Policies")[1].split("\n## ")[0]
-    assert set(re.findall(r"^\| `([a-z0-9_]+)` \|", text, re.MULTILINE)) == set(catalogue())
+    assert set(re.findall(r"^- `([a-z0-9_]+)`:", text, re.MULTILINE)) == set(catalogue())
 
 
 def test_glossary_has_each_term_once() -> None:
