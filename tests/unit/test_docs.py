@@ -31,11 +31,12 @@ def test_settings_have_every_policy() -> None:
 
 def test_glossary_has_each_term_once() -> None:
     text = (DOCS / "glossary.md").read_text().split("## Symbols")[0]
-    rows = [line.split("|") for line in text.splitlines() if line.startswith("| ") and not line.startswith("| term")]
-    terms = Counter(term.strip() for row in rows for term in row[1].split(","))
+    lines = [line for line in text.splitlines() if line.startswith("- ")]
+    rows = [re.fullmatch(r"- \*\*(.+)\*\*: .+ \(.+\)", line) for line in lines]
+    assert None not in rows, "every term has a meaning and a source"
+    terms = Counter(term for row in rows if row is not None for term in row[1].split(", "))
     assert len(terms) > 100
     assert [term for term, count in terms.items() if count > 1] == []
-    assert all(row[3].strip() for row in rows), "every term has a source"
 
 
 def test_readme_lines_are_of_ordinary_length() -> None:
