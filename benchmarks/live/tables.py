@@ -106,10 +106,15 @@ def describe_error(rows: Sequence[Comparison]) -> str:
     by = "which did not correct it" if chosen[0].use == REPORTS else "which also corrected it"
     return (
         f"The simulator's error: given the load, rescales and loss of {len(chosen)} live runs of {jobs}, {by}, its "
-        f"cost was off by {min(errors):+.0%} to {max(errors):+.0%}, on the median by {median(errors):+.0%}."
+        f"cost was off by {_percent(min(errors))} to {_percent(max(errors))}, on the median by "
+        f"{_percent(median(errors))}."
     )
 
 
 def format_error(simulated: float | None, real: float | None) -> str:
     """Return by how much a simulated figure is off."""
-    return "-" if simulated is None or not real else f"{simulated / real - 1:+.0%}"
+    return "-" if simulated is None or not real else _percent(simulated / real - 1)
+
+
+def _percent(share: float) -> str:
+    return f"{round(share, 2) + 0.0:+.0%}"  # what rounds to zero has no minus
