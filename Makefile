@@ -123,12 +123,13 @@ nightly: setup  ## the long tests of what docs/reliability.md promises, and fuzz
 	@$(MAKE) --no-print-directory fuzz ARGS="--lines 20000"
 	@$(PY) -m tools.record_run $@
 
-# Types are checked beside the unit tests, and what mypy says is shown after them.
+# Types are checked beside the unit tests, and what mypy says is shown after them. A file is of one worker: what its tests
+# share is made once.
 .PHONY: check
 check: setup  ## the fast part, before a commit: lint, layers, types, unit
 	@TIMEFORMAT="lint and layers: %R s"; time { .venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/lint-imports; }
 	@mkdir -p .mypy_cache; { TIMEFORMAT="types: %R s"; time .venv/bin/mypy; } > .mypy_cache/found.txt 2>&1 & \
-	  $(PY) -m pytest tests/unit tests/tools -q -n 2 --durations=10 $(ARGS); units=$$?; \
+	  $(PY) -m pytest tests/unit tests/tools -q -n 2 --dist loadfile --no-loadscope-reorder --durations=10 $(ARGS); units=$$?; \
 	  wait $$!; types=$$?; cat .mypy_cache/found.txt; exit $$((units + types))
 
 .PHONY: lint

@@ -84,8 +84,16 @@ def _printed(code: str, package: Path, folder: Path) -> str:
     return subprocess.check_output(command, cwd=folder, env={"PYTHONPATH": str(package)}, text=True)
 
 
-def test_the_projects_own_zip_imports_without_the_checkout(tmp_path):
-    package = build_package(PROJECT, tmp_path / "tidewise.zip")
+@pytest.fixture(scope="module")
+def submitted(tmp_path_factory) -> Settings:
+    """Settings of submissions, whose zip of the project's own code is written once."""
+    folder = tmp_path_factory.mktemp("submitted")
+    jars = str(PROJECT / ".cache" / "jars")
+    return Settings(paths=Paths(out=str(folder)), spark=Spark(package_zip=str(folder / "code.zip"), jars_dir=jars))
+
+
+def test_the_projects_own_zip_imports_without_the_checkout(tmp_path, submitted):
+    package = build_package(PROJECT, Path(submitted.spark.package_zip))
     code = "import include.stages as s, include.version as v; print(s.__file__, v.stage_version(s.Stage.PLAN))"
     # Its modules are not compiled again, and its version is that of the same code in a checkout.
     assert _printed(code, package, tmp_path) == f"{package}/include/stages.pyc {stage_version(Stage.PLAN)}\n"
@@ -135,12 +143,8 @@ def test_a_stage_sees_the_same_places_from_any_directory():
     assert variables["PYSPARK_PYTHON"] == "/opt/python"
 
 
-def test_a_submission_is_complete(tmp_path):
-    settings = Settings(
-        paths=Paths(out=str(tmp_path)),
-        spark=Spark(package_zip=str(tmp_path / "code.zip"), jars_dir=str(PROJECT / ".cache" / "jars")),
-    )
-    submission = prepare_submission(settings, "local[2]")
+def test_a_submission_is_complete(submitted):
+    submission = prepare_submission(submitted, "local[2]")
     command = submission.command([str(Stage.PLAN), "--as-of", "2026-11-20T19:00:00Z"], "spark-submit")
     assert command[:3] == ["spark-submit", "--master", "local[2]"]
     assert command[command.index("--py-files") + 1] == submission.package
@@ -151,16 +155,12 @@ def test_a_submission_is_complete(tmp_path):
     assert command[-3:] == ["plan", "--as-of", "2026-11-20T19:00:00Z"]
 
 
-def test_the_file_system_for_local_disks_is_used_only_where_all_processes_share_one(tmp_path):
-    settings = Settings(
-        paths=Paths(out=str(tmp_path)),
-        spark=Spark(package_zip=str(tmp_path / "code.zip"), jars_dir=str(PROJECT / ".cache" / "jars")),
-    )
+def test_the_file_system_for_local_disks_is_used_only_where_all_processes_share_one(submitted):
     for master, wanted in (("local[*]", True), ("local-cluster[1,1,1024]", True), ("yarn", False), ("k8s://x", False)):
-        conf = prepare_submission(settings, master).conf
+        conf = prepare_submission(submitted, master).conf
         assert ("spark.hadoop.fs.file.impl" in conf) is wanted
         assert ("spark.driver.extraClassPath" in conf) is wanted
-    assert prepare_submission(settings).master == settings.spark.master
+    assert prepare_submission(submitted).master == submitted.spark.master
 
 
 @pytest.mark.parametrize(

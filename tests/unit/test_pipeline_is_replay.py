@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -111,28 +112,50 @@ class Known:
     models: dict[int, JobModels | None]
 
 
-def replay(name: str) -> tuple[list[Decided], tuple[int, ...], Known]:
-    """Return the changes that a replay made, the parallelism that it began with, and what was known."""
+@dataclass(frozen=True)
+class Replayed:
+    """A replay.
+
+    Attributes:
+        changes: that it made.
+        first: the parallelism that it began with.
+        known: what was known.
+        decided: by its host.
+    """
+
+    changes: list[Decided]
+    first: tuple[int, ...]
+    known: Known
+    decided: dict[int, dict[str, int] | None]
+
+
+@cache
+def replay(name: str) -> Replayed:
+    """Replay the load under a policy, once."""
     load = np.repeat(rates(), STEPS)[:, None]
     workload = Workload(SPEC, START_S, 10, load)
     (candidate,) = build_candidates([name], workload, CONDITIONS)
     reads_models = name in REPLANS or catalogue()[name].reads_models
     recorded = Recorded(candidate.driver, name not in REACTS, reads_models)
-    ReplayRun(workload, [CandidatePolicy(name, recorded)], [0], CONDITIONS).run()
+    host = Host()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("lab.replay.hosted_driver.evaluate_hosted", host)
+        ReplayRun(workload, [CandidatePolicy(name, recorded)], [0], CONDITIONS).run()
     observed = recorded.running
     changes = [
         Decided(before.at_s, after.parallelism)
         for before, after in pairwise(observed)
         if before.parallelism != after.parallelism
     ]
-    return changes, observed[0].parallelism, Known(recorded.inputs, recorded.models)
+    return Replayed(changes, observed[0].parallelism, Known(recorded.inputs, recorded.models), host.decided)
 
 
-def pipeline(name: str, first: tuple[int, ...], known: Known) -> list[Decided]:
+def pipeline(name: str, replayed: Replayed) -> list[Decided]:
     """Return the changes that the controller asked for.
 
     Models and forecasts are those of the replay, in which they come from the same functions as in the stages.
     """
+    first, known = replayed.first, replayed.known
     job = SimulatedJob(replace(SPEC, name=JOB), np.array(first), START_S)
     run = Pipeline(job, settings_for(name), cooldown_s=CONDITIONS.limits.cooldown_s)
     planning = Planning(run, name, catalogue()[name].learns_nightly)
@@ -165,31 +188,28 @@ class Host:
 
 
 @pytest.fixture
-def hosts(monkeypatch: pytest.MonkeyPatch) -> tuple[Host, Host]:
-    """The replay's and the controller's."""
-    of_replay, of_controller = Host(), Host()
-    monkeypatch.setattr("lab.replay.hosted_driver.evaluate_hosted", of_replay)
-    monkeypatch.setattr("controller.evaluation.evaluate_job.evaluate_hosted", of_controller)
-    return of_replay, of_controller
+def of_controller(monkeypatch: pytest.MonkeyPatch) -> Host:
+    """The controller's host."""
+    result = Host()
+    monkeypatch.setattr("controller.evaluation.evaluate_job.evaluate_hosted", result)
+    return result
 
 
 @pytest.mark.parametrize(
     "name", [one if one in OF_EACH_KIND else pytest.param(one, marks=pytest.mark.long) for one in sorted(catalogue())]
 )
-def test_a_policy_decides_the_same(name: str, hosts: tuple[Host, Host]) -> None:
-    of_replay, of_controller = hosts
-    wanted, first, known = replay(name)
-    assert pipeline(name, first, known) == wanted
-    assert wanted or name == "static"
+def test_a_policy_decides_the_same(name: str, of_controller: Host) -> None:
+    replayed = replay(name)
+    assert pipeline(name, replayed) == replayed.changes
+    assert replayed.changes or name == "static"
     assert len(of_controller.decided) == HOURS * 3600 // WINDOW_S - 2  # not before the first window, nor after the last
     if name not in AHEAD:  # a plan that is followed is wanted in a replay for as long as it stands
-        assert of_controller.decided == {at_s: of_replay.decided[at_s] for at_s in of_controller.decided}
+        assert of_controller.decided == {at_s: replayed.decided[at_s] for at_s in of_controller.decided}
 
 
 @pytest.mark.parametrize("name", ["ds2", "planner"])
 def test_a_host_that_is_fed_differently_decides_otherwise(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A controller that lacks the newest window."""
-    wanted, first, inputs = replay(name)
-    whole = Pipeline.observations
+    replayed, whole = replay(name), Pipeline.observations
     monkeypatch.setattr(Pipeline, "observations", lambda self, now_s: whole(self, now_s - WINDOW_S))
-    assert pipeline(name, first, inputs) != wanted
+    assert pipeline(name, replayed) != replayed.changes
