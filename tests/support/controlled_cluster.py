@@ -70,7 +70,7 @@ class ControlledCluster:
         """Return what polls would show of the job, with the names of its operators."""
         names, now_ms = self.job.names, round(1000 * time.time())
         return PolledJob(
-            *("live", self.job.name, self.job.job_id, self.job.state, now_ms, now_ms, now_ms),
+            *("live", self.job.name, self.job.job_id, self.job.state, now_ms),
             running={names[vertex]: count for vertex, count in self.job.parallelism.items()},
             restarting=False,
             vertex_ids={name: vertex for vertex, name in names.items()},

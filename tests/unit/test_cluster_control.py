@@ -105,7 +105,7 @@ def test_a_step_is_sent_and_confirmed(world) -> None:
 def test_windows_are_shown_after_an_evaluation_and_when_a_job_has_another_state(world) -> None:
     """What else is kept beside decisions goes with them; where nothing is shown it goes with evaluations alone."""
     (job,), made, kept, shown = world.server.jobs, world.made, list[float](), list[str]()
-    seen = PolledJob("live", job.name, job.job_id, "", 5, 5, 5, {}, False, {}, frozenset(), None, (), {})
+    seen = PolledJob("live", job.name, job.job_id, "", 5, {}, False, {}, frozenset(), None, (), {})
 
     class Shown:
         def add(self, cluster: str, windows: object, jobs: Mapping[str, LiveJob], at_s: float) -> None:

@@ -27,7 +27,7 @@ from page.job_view import read_view
 from page.visitors import Access, admit_everyone
 
 SEEN = PolledJob(
-    *("c", "orders", "1" * 32, "RUNNING", 5000, 5000, 5000),
+    *("c", "orders", "1" * 32, "RUNNING", 5000),
     running={},
     restarting=False,
     vertex_ids={},
