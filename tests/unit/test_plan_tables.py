@@ -156,9 +156,8 @@ def vertex(at: datetime, job_id: str, name: str, position: int, upstream: list[s
 
 def test_a_graph_is_that_of_the_job_id_that_was_seen_last(tmp_path) -> None:
     append(tmp_path, JOB_GRAPHS, vertex(NOW - 2 * HOUR, "j1", "gone", 0, []))
-    append(
-        tmp_path, JOB_GRAPHS, vertex(NOW - HOUR, "j2", "sink", 1, ["source"]), vertex(NOW - HOUR, "j2", "source", 0, [])
-    )
+    told = vertex(NOW - HOUR, "j2", "sink", 1, ["source"]) | {"slot_sharing_group": "default"}
+    append(tmp_path, JOB_GRAPHS, told, vertex(NOW - HOUR, "j2", "source", 0, []))  # without a group it is in this one
     graph = PlanTables(str(tmp_path)).read_graphs(NOW_S)["live", "orders"]
     assert graph.operators == (
         Operator("source", (), 64, is_keyed=False, slot_sharing_group="default"),
