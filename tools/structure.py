@@ -56,7 +56,7 @@ def measure(root: Path) -> dict[str, int]:
         "loaded each hour and night": sum(lines[path] for path in loaded),
         "files of the product": sum(path.partition("/")[0] in PRODUCT for path in sources),
         "rows of settings": _count_rows(settings),
-        "policies": _count_rows(settings.partition("\n## Policies\n")[2].partition("\n## ")[0]),
+        "policies": _count_rows(re.split(r"\n##+ ", settings.partition("\n## Policies\n")[2])[0]),
         "tables of the lake": len(re.findall(r"^### \w+\.\w+$", tables, re.MULTILINE)),
         "words of README and docs": sum(len(page.read_text().split()) for page in pages),
         "targets of make help": len(re.findall(r"^[a-z-]+:.*##", (root / "Makefile").read_text(), re.MULTILINE)),
