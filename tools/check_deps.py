@@ -22,6 +22,7 @@ from include.settings import PROJECT
 UNKNOWN = "not declared"
 PATIENCE_S = 900
 ADVISORY_S = 300
+INSTALL = "python3 -m cli.setup --packages docs"
 Component = Mapping[str, Any]
 
 
@@ -105,7 +106,7 @@ def read_advisories(result: Mapping[str, Any]) -> list[Advisory]:
 def _tool(name: str) -> str:
     path = Path(sys.executable).with_name(name)
     if not path.is_file():
-        raise DepsError(f"{name} is not installed beside {sys.executable}: run `make setup`")
+        raise DepsError(f"{name} is not installed beside {sys.executable}: run `{INSTALL}`")
     return str(path)
 
 
