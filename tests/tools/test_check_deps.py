@@ -71,6 +71,10 @@ def test_a_tool_that_is_missing_is_named_in_one_line(
     monkeypatch.setattr(sys, "executable", str(python))
     assert check_deps.main(["--out", str(tmp_path)]) == 1
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"check-deps: cyclonedx-py is not installed beside {python}: run `python3 -m cli.setup --packages docs`")
-    with pytest.raises(check_deps.DepsError, match=r"^pip-audit is not installed beside .*: run `python3 -m cli.setup --packages docs`"):
+    assert line.startswith(
+        f"check-deps: cyclonedx-py is not installed beside {python}: run `python3 -m cli.setup --packages docs`"
+    )
+    with pytest.raises(
+        check_deps.DepsError, match=r"^pip-audit is not installed beside .*: run `python3 -m cli.setup --packages docs`"
+    ):
         check_deps.find_advisories(REPOSITORY / "requirements.txt", tmp_path / "advisories.json")

@@ -18,15 +18,23 @@ from models.control.limits import Limits
 from models.control.state import Intention, JobHistory, Mode, ObservedJob, Origin
 
 STAMP = (3, 7, "0.1.0+abc")
-SENT = entry_for(plain_case())
 AT_FOUR = ObservedJob("j", "RUNNING", FOUR, FOUR, free_slots=8)
-TO_JUDGE = JobHistory(job_id="j", known_requested=FOUR, last_good=TWO, to_judge=SENT.action.request)
+
+
+def sent() -> LogEntry:
+    """Return the entry on a request that leaves."""
+    return entry_for(plain_case())
+
+
+def to_judge() -> JobHistory:
+    """Return the history of a job that has carried it out."""
+    return JobHistory(job_id="j", known_requested=FOUR, last_good=TWO, to_judge=sent().action.request)
 
 
 def worse(mode: Mode) -> LogEntry:
     """Return the entry on a step that has made the job worse."""
     outcome = OutcomeCheck(is_worse=True, detail="it is slower than before")
-    known: dict[str, Any] = {"desired": None, "observed": AT_FOUR, "history": TO_JUDGE, "outcome": outcome}
+    known: dict[str, Any] = {"desired": None, "observed": AT_FOUR, "history": to_judge(), "outcome": outcome}
     return entry_for(plain_case(mode=mode, **known))
 
 
@@ -99,7 +107,7 @@ def test_what_is_sent_back_is_the_target_of_the_decision() -> None:
 
 def test_a_history_that_has_changed_is_written_down_also_where_nothing_else_has_happened() -> None:
     judged = OutcomeCheck(is_worse=False, detail="no worse")
-    known: dict[str, Any] = {"desired": None, "observed": AT_FOUR, "history": TO_JUDGE}
+    known: dict[str, Any] = {"desired": None, "observed": AT_FOUR, "history": to_judge()}
     waiting, good = (entry_for(plain_case(**known, outcome=outcome)) for outcome in (OutcomeCheck(), judged))
     assert waiting.action.reason == good.action.reason == "as_desired"
     assert good.history.to_judge is None
@@ -107,17 +115,17 @@ def test_a_history_that_has_changed_is_written_down_also_where_nothing_else_has_
 
 
 def test_the_end_of_a_request_is_news() -> None:
-    confirmed = entry_for(plain_case(NOW_S + 60, observed=AT_FOUR, history=SENT.history, desired=None))
+    confirmed = entry_for(plain_case(NOW_S + 60, observed=AT_FOUR, history=sent().history, desired=None))
     assert confirmed.action.verb is Verb.CONFIRM
-    assert is_news(confirmed, SENT)
+    assert is_news(confirmed, sent())
 
 
 def test_a_request_leaves_after_a_rescale_and_after_no_other_decision() -> None:
     dry = entry_for(plain_case(mode=Mode.DRY_RUN))
     assert (dry.action.verb, dry.sends) == (Verb.RESCALE, False)
-    confirmed = entry_for(plain_case(NOW_S + 60, observed=AT_FOUR, history=SENT.history))
+    confirmed = entry_for(plain_case(NOW_S + 60, observed=AT_FOUR, history=sent().history))
     assert confirmed.action.request is not None
-    assert [one.sends for one in (SENT, worse(Mode.AUTO), confirmed, held("s1"))] == [True, True, False, False]
+    assert [one.sends for one in (sent(), worse(Mode.AUTO), confirmed, held("s1"))] == [True, True, False, False]
 
 
 # the step that a row is about
@@ -132,7 +140,7 @@ def test_a_way_back_has_a_step_of_its_own_and_one_that_is_not_allowed_is_about_t
 def test_a_decision_on_the_next_step_is_not_about_the_one_that_is_still_judged() -> None:
     six = Intention({"a": 6, "b": 6}, Origin.PLAN, "step-2", "load rises", NOW_S + 600)
     limits = Limits(mode=Mode.AUTO, is_held=True)
-    entry = entry_for(plain_case(desired=six, observed=AT_FOUR, history=TO_JUDGE, limits=limits))
+    entry = entry_for(plain_case(desired=six, observed=AT_FOUR, history=to_judge(), limits=limits))
     assert (entry.action.reason, entry.step_id) == ("on_hold", "step-2")
 
 
@@ -167,9 +175,10 @@ def test_a_row_says_what_is_sent_before_what_is_desired() -> None:
 
 
 def test_a_last_row_is_read_when_it_is_asked_for_and_one_that_cannot_be_read_says_so_each_time() -> None:
-    assert LastEntry(row=row(SENT)).last == SENT
-    assert LastEntry(entry=SENT).last is SENT
-    broken = LastEntry(row=row(SENT) | {"observed": "{"})
+    assert LastEntry(row=row(sent())).last == sent()
+    entry = sent()
+    assert LastEntry(entry=entry).last is entry
+    broken = LastEntry(row=row(sent()) | {"observed": "{"})
     for _ in range(2):
         with pytest.raises(ValueError, match="its last row cannot be read"):
             assert broken.last

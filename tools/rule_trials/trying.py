@@ -99,7 +99,11 @@ class Trials:
             if other != self._measured:
                 other.unlink()
         remaining = [one for one in breaks if one.key not in done]
-        run = CollectedRun(self._root, remaining, self._measured, self._children, report, is_quick=is_quick)
+        run = CollectedRun(
+            *(self._root, remaining, self._measured, self._children, report),
+            is_refused=partial(is_refused_by_types, work=self._work / "types"),
+            is_quick=is_quick,
+        )
         why = run.collect_and_try(self._tests)
         if why:
             print(f"mutate-rules: {why}; see {self._work / 'pytest.log'}", file=shown)
