@@ -8,7 +8,7 @@ import zipfile
 from pathlib import Path
 
 from include.atomic_write import replace_atomically
-from include.flink.transport import FlinkError
+from include.flink.faults import FlinkError
 
 JAVA_RELEASE = "17"
 _ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)  # jars carry no build time: the same sources give the same bytes

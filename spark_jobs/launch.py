@@ -22,8 +22,8 @@ from include.place import place
 from include.settings import Settings, load_settings
 from include.spark.shipped_settings import split_argv, take_settings
 from include.stage_catalogue import stage_of
+from include.stage_request import StageRequest, parse_requests
 from include.stage_warnings import list_warnings
-from include.stages import StageRequest, parse_requests
 from spark_jobs.failures import describe_failure
 from spark_jobs.session import start_session
 

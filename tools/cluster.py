@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, number, require_writable, whole_number
-from include.flink.client import FlinkError
+from include.flink.faults import FlinkError
 from include.utc import DAY_S
 from lab.local_flink.cluster import ClusterOptions, LocalCluster
 from lab.local_flink.load import LoadOptions, submit_load

@@ -23,7 +23,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, number, whole_number
 from cli.out_lock import hold_folder
-from include.flink.client import FlinkError, FlinkUnreachableError
+from include.flink.faults import FlinkError, FlinkUnreachableError
 from include.flink.poller import RestSource
 from include.flink.raw_format import RawRecord, hour_directory, write_lines
 from include.utc import DAY_S, format_utc

@@ -19,7 +19,7 @@ from rich.console import Console
 
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, number
 from cli.out_lock import hold_folder
-from include.flink.client import FlinkError
+from include.flink.faults import FlinkError
 from include.flink.poller import RestSource
 from include.utc import format_utc
 from lab.local_flink.build import build_nexmark

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from include.flink.client import FlinkError
+from include.flink.faults import FlinkError
 from lab.local_flink.job_client import JobClient
 
 

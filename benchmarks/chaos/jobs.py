@@ -11,8 +11,8 @@ from typing import Any
 
 from benchmarks.waiting import wait_until
 from include.atomic_write import replace_atomically
-from include.flink.client import FlinkError
 from include.flink.endpoints import job_path
+from include.flink.faults import FlinkError
 from include.flink.job_states import TERMINAL_STATES
 from lab.local_flink.cluster import LocalCluster
 from lab.local_flink.job_client import JobClient, running_parallelism

@@ -19,7 +19,7 @@ from benchmarks.live.settings import CLUSTER, PRODUCT, write_settings
 from cli.progress import ProgressLog
 from include.settings import load_settings
 from include.stage_names import Stage
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 from include.utc import floor_hour
 from lab.commands.history import RECOVERY_S, HistoryRequest, write_history
 from lab.commands.spark_application import run_application

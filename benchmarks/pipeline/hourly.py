@@ -30,7 +30,7 @@ from include.settings import load_settings
 from include.spark.code_zip import build_package
 from include.spark.submission import prepare_submission
 from include.stage_names import Stage
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 from include.tables import OBSERVATIONS
 from lab.commands.history import HistoryRequest, write_history
 from lab.commands.spark_application import form_argv

@@ -17,7 +17,7 @@ from benchmarks.processes import CommandFailedError
 from include.settings import load_settings
 from include.spark.submission import prepare_submission
 from include.stage_names import Stage
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 from lab.commands.history import HistoryRequest, write_history
 
 SAMPLE_EVERY_S = 0.15

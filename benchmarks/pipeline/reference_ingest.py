@@ -26,11 +26,11 @@ from include.settings import Ingest
 from include.tables import BRONZE_JOB_EVENTS, BRONZE_METRICS, OBSERVATIONS, Table
 from models.arrays import Ints
 from models.observing.metric_table import COLUMNS
-from spark_jobs.job_history.samples import REPLY_KEY
+from spark_jobs.job_history.sample_placement import REPLY_KEY
 from spark_jobs.job_history.vertex_rows import VERTEX_KEY
 from spark_jobs.job_history.vertex_windows import read_windows
 from spark_jobs.raw_parsing.sample_columns import SAMPLE_COLUMNS
-from spark_jobs.raw_parsing.typed_lines import ReplyLimits, read_columns
+from spark_jobs.raw_parsing.typed_lines import ReplyLimits, read_line_columns
 
 JOINED = ("parallelism", "disturbed", "date", "hour")
 """Columns of silver.observations that are no measure of a window."""
@@ -80,7 +80,7 @@ def read_files(raw: Path, schema: pa.Schema) -> tuple[pa.Table, pa.Table]:
         name, cluster = str(file.relative_to(raw)), file.parts[-4].removeprefix("cluster=")
         for first, lines in number_lines(name, _read_chunks(file)):
             numbers = pa.array(np.arange(first, first + len(lines)))
-            columns = read_columns(lines, {"line_number": numbers}, (None, None), schema, limits)
+            columns = read_line_columns(lines, {"line_number": numbers}, (None, None), schema, limits)
             envelope = columns["envelope"]
             fields = {key: pc.struct_field(envelope, key) for key in ("kind", "job_id", "vertex_id", "body")}
             at = pc.multiply(pc.struct_field(envelope, "observed_at_ms"), 1000).cast(_TIME)

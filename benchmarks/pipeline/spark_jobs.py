@@ -28,7 +28,7 @@ from benchmarks.pipeline.hourly import CLUSTER, END, HOUR, environment
 from benchmarks.processes import TreeSeconds
 from include.settings import Settings, load_settings
 from include.stage_names import Stage
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 from lab.commands.history import HistoryRequest, write_history
 from spark_jobs.ingest import stage as ingest
 from spark_jobs.session import start_session

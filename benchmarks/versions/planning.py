@@ -16,7 +16,7 @@ from benchmarks.versions.run_settings import VersionSettings
 from cli.progress import ProgressLog
 from include.settings import load_settings
 from include.stage_names import Stage
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 from include.tables import OBSERVATIONS, PLANS, RESCALES
 from include.tables.schema import Table
 from include.utc import ceil_hour, floor_hour

@@ -16,8 +16,8 @@ from include.domain.reply_limits import is_hex_id
 from include.flink.client import FlinkClient
 from include.flink.faults import FlinkError, FlinkRefusedError, SentTooLateError
 from include.flink.job_states import ENDING_STATES, RESTARTING_STATES, RUNNING
+from include.flink.open_client import open_client
 from include.flink.versions import explain_no_requirements, read_version
-from include.metric_sources.collection import open_client
 from include.settings import Settings
 from models.control.readiness import Failure, Readiness
 from models.control.state import ObservedJob, Parallelism

@@ -6,10 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from include.flink import endpoints
-from include.flink.faults import FlinkError, FlinkRefusedError, FlinkUnreachableError
 from include.flink.transport import Transport
-
-__all__ = ["FlinkClient", "FlinkError", "FlinkRefusedError", "FlinkUnreachableError"]
 
 
 class FlinkClient:

@@ -26,7 +26,6 @@ from include.flink.deadline import (
 )
 from include.flink.faults import (
     CertificateRefusedError,
-    FlinkError,
     FlinkRefusedError,
     FlinkUnreachableError,
     RedirectedError,
@@ -38,8 +37,6 @@ from include.flink.faults import (
     first_error,
 )
 from include.settings.connection import Connection
-
-__all__ = ["FlinkError", "FlinkRefusedError", "FlinkUnreachableError", "Reply", "Transport", "first_error"]
 
 MIB = 2**20
 _CHUNK_BYTES = 65_536

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from operator import add
 
-from include.flink.client import FlinkClient
 from include.flink.faults import FlinkError
 from include.flink.poller import DeliveredFiles, Poll
 from include.flink.raw_format import RawRecord
@@ -27,21 +26,6 @@ _FAULTS_SHOWN = 5  # of one poll: a cluster that loses everything is one line, n
 
 class CollectionError(RuntimeError):
     """Not one cluster could be reached; the message names each with its fault."""
-
-
-def live_clusters(settings: Settings) -> dict[str, str]:
-    """Return the clusters that have a REST address, with it."""
-    return {name: cluster.rest_url for name, cluster in settings.clusters.items() if cluster.rest_url is not None}
-
-
-def open_client(settings: Settings, cluster: str, may_change: Callable[[], bool] | None = None) -> FlinkClient:
-    """Return a client of a cluster, connected as the settings say.
-
-    Raises:
-        KeyError: the cluster has no REST address.
-    """
-    rest_url, connection = live_clusters(settings)[cluster], settings.clusters[cluster].connection
-    return FlinkClient(rest_url, cluster=cluster, connection=connection, may_change=may_change)
 
 
 def collect_for(

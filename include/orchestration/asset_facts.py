@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from include.orchestration.assets import application_outlets
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 
 _COUNTS = (
     *("rows", "quarantined", "quarantined_values", "quarantined_files", "late", "observations", "missing_windows"),

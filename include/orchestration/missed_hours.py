@@ -14,7 +14,7 @@ from include.orchestration.run_window import requested_interval
 from include.settings import load_settings
 from include.spark.submission import anchor_paths
 from include.stage_names import Stage
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ def missed_hours_step() -> list[list[str]]:
 def arguments_of_missed_hours(
     params: Mapping[str, str | None], interval_start: datetime | None, interval_end: datetime | None, run_type: str
 ) -> list[list[str]]:
-    """Return what :func:`include.stages.parse_requests` reads, for every interval that was missed.
+    """Return what :func:`include.stage_request.parse_requests` reads, for every interval that was missed.
 
     A run that was asked for certain hours, or a backfill, ingests those alone.
     """

@@ -22,7 +22,7 @@ from include.own_python import find_python
 from include.place import local_beside
 from include.settings import PROJECT, Settings, load_settings
 from include.spark.submission import anchor_paths, prepare_submission
-from include.stages import StageRequest, parse_requests
+from include.stage_request import StageRequest, parse_requests
 from include.utc import format_utc
 
 RUNBOOK = "docs/runbook.md#when-a-stage-fails"

@@ -98,7 +98,7 @@ def stage_step(*stages: str, **options: Any) -> StageOperator:
 def stage_steps(stage: str, arguments: Any, **options: Any) -> Any:
     """Return tasks that run a stage one after the other, one for each list of arguments that another task returns.
 
-    The lists are of what :func:`include.stages.parse_requests` reads.
+    The lists are of what :func:`include.stage_request.parse_requests` reads.
     """
     chosen = {**_task_options([stage]), "max_active_tis_per_dagrun": 1, **options}
     return StageOperator.partial(**chosen).expand(application_args=arguments)
@@ -118,7 +118,7 @@ def _task_options(stages: Sequence[str]) -> dict[str, Any]:
 
 
 def _arguments(stages: Sequence[str]) -> list[str]:
-    """Return what :func:`include.stages.parse_requests` reads, as templates."""
+    """Return what :func:`include.stage_request.parse_requests` reads, as templates."""
     names = [str(stage) for stage in stages]
     spans = {stage_of(stage).span for stage in stages}
     if Span.HOURS in spans:

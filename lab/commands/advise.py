@@ -42,7 +42,7 @@ from include.raw_files import LAYOUT, list_file_hours
 from include.settings import PROJECT, Settings, load_settings
 from include.settings.advise import Advise
 from include.stage_names import Stage
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 from include.utc import HOUR, Interval, IntervalError, floor_hour, format_utc, parse_utc
 from lab.commands.spark_application import ApplicationError, bring_jars, run_application
 from models.scheduling.figures import format_count

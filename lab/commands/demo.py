@@ -21,7 +21,7 @@ from cli.embedded import LOOPBACK
 from cli.java_build import JavaBuildError
 from cli.ui import ProcessGroup, Service, UiError, require_free, wait_for
 from include.atomic_write import write_text
-from include.flink.client import FlinkError
+from include.flink.faults import FlinkError
 from include.settings import PROJECT, SETTINGS_FILE_VARIABLE
 from include.settings.environment import PAGE_TOKEN_VARIABLE
 from include.utc import DAY_S

@@ -18,7 +18,7 @@ from cli.progress import ProgressLog
 from include.settings import PROJECT, Settings
 from include.spark.jars import unusable_jars
 from include.spark.submission import prepare_submission
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 
 _STAGE_STARTS = re.compile(r"^tidewise: stage (\S+) starts")
 _PROGRESS = re.compile(r"^tidewise: progress (\S+) (\d+) of (\d+)")

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 
 from cli.java_build import JavaBuildError, java_tool
-from include.flink.client import FlinkError, FlinkUnreachableError
+from include.flink.faults import FlinkError, FlinkUnreachableError
 from lab.local_flink.build import FLINK_HOME, flink_version
 from lab.local_flink.configuration import (
     APPLICATION,

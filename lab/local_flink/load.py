@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from include.flink.client import FlinkUnreachableError
+from include.flink.faults import FlinkUnreachableError
 from include.flink.job_states import ENDED_STATES
 from include.utc import DAY_S
 from lab.local_flink.build import ENTRY_CLASS, FLINK_HOME, build_job

@@ -99,7 +99,7 @@ def _find_best_change(values: CostsToGo) -> int:
     return 1 + int(values.go[1:].argmin()) if len(values.go) > 1 else 0
 
 
-def choose_size(
+def form_decision(
     sizes: Sizes,
     values: CostsToGo,
     outlook: LoadOutlook,

@@ -6,7 +6,7 @@
 
 k is the size, z the standardised level of the load, a the age of the oldest record.  Finite horizon, solved backwards
 (Bellman); at its end a backlog costs the time that it takes to work off.  One reward for all: slots, late minutes and
-rescales in the planner's own prices.
+rescales in the prices of ``[planner.costs]``.
 
 A rescale waits before it stops the job, which goes on at its size meanwhile: for a checkpoint, and for slots where they
 are missing.  Deviation: at later steps the size to go to is chosen at the stop; what is decided now, and each step of a

@@ -17,8 +17,8 @@ class ScheduleStep:
     """One configuration and when it begins; times in epoch seconds.
 
     Attributes:
-        apply_at_s: when to send it; equal to ``effective_at_s`` for a fall and for what is needed already.
-        effective_at_s: when it must be in effect.
+        apply_at_s: when to send it.
+        effective_at_s: when it is in effect, after what it waits for and its downtime.
         valid_until_s: when the next configuration is due, or the horizon ends: after that it must not be sent.
         parallelism_from, parallelism_to: (O,) before and after; equal for a job that is held as it is.
         begin, end: the bins that it covers.

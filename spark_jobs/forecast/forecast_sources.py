@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from include import tables
 from include.arrow_rows import arrow_columns, arrow_rows
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 from models.arrays import Ints
 from models.forecasting.boosting import BoostingFit
 from models.training.held_out import hash_texts

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pyspark.sql import SparkSession
 
 from include.settings import Settings
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 from models.forecasting import Calendar
 from models.forecasting.boosting import load_lightgbm
 from spark_jobs.forecast.current_sources import read_current_sources

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from include.tables import BRONZE_METRICS, OBSERVATIONS
 from include.utc import Interval, floor_hour
 from spark_jobs.ingest.hours import LOOKBACK, read_hours
-from spark_jobs.job_history import samples
+from spark_jobs.job_history import sample_placement
 from spark_jobs.job_history.arrow_maps import map_batches
 from spark_jobs.job_history.known_jobs import KnownJobs
 from spark_jobs.job_history.observations import mark_disturbed
@@ -55,13 +55,13 @@ def find_late_stops(stops: Sequence[Mapping[str, Any]], hours: Interval, first: 
 def read_samples_of_late(lake: Lake, late: LateStops, start: datetime) -> DataFrame | None:
     """Return what was measured of jobs with a late stop before the hour before ``start``, which tells their load.
 
-    From an hour before the hour of the stop on, as :func:`spark_jobs.job_history.samples.read_metrics` gives it; None
-    where there is no such stop.
+    From an hour before the hour of the stop on, as :func:`spark_jobs.job_history.sample_placement.read_metrics` gives
+    it; None where there is no such stop.
     """
     if not late.job_ids or late.hours.start >= start:
         return None
     of_jobs = read_hours(lake, BRONZE_METRICS, late.hours.start - LOOKBACK, start - LOOKBACK)
-    return samples.read_metrics(of_jobs.where(F.col("job_id").isin(*sorted(late.job_ids))))
+    return sample_placement.read_metrics(of_jobs.where(F.col("job_id").isin(*sorted(late.job_ids))))
 
 
 def read_disturbed(lake: Lake, late: LateStops, start: datetime, jobs: Broadcast[KnownJobs]) -> DataFrame:

@@ -24,7 +24,7 @@ from models.arrays import Ints
 from models.observing.ages import LOOKBACK_WINDOWS
 from spark_jobs.arrow_schema import arrow_schema
 from spark_jobs.ingest.hours import LOOKBACK, hours_where
-from spark_jobs.job_history.samples import REPLY_KEY
+from spark_jobs.job_history.sample_placement import REPLY_KEY
 from spark_jobs.lake import Lake, empty, frame_of
 from spark_jobs.raw_parsing.sample_columns import SAMPLE, read_samples
 
@@ -39,7 +39,7 @@ def read_samples_before(
 ) -> DataFrame:
     """Return what was measured in the hour before, as far as the rows of an hour depend on it.
 
-    Columns are those of :func:`spark_jobs.job_history.samples.read_metrics`; of some jobs all rows are wanted.
+    Columns are those of :func:`spark_jobs.job_history.sample_placement.read_metrics`; of some jobs all rows are wanted.
     """
     hour, schema = Interval(start - LOOKBACK, start), arrow_schema(_DDL)
     parts = lake.few(BRONZE_METRICS).read_parts(

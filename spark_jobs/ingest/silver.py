@@ -42,7 +42,7 @@ from spark_jobs.job_history import (
     operator_names,
     rescale_history,
     restarts,
-    samples,
+    sample_placement,
 )
 from spark_jobs.job_history.job_shapes import read_shapes
 from spark_jobs.job_history.known_jobs import KnownJobs
@@ -168,8 +168,8 @@ def write_observations(
     of_late = read_samples_of_late(lake, late, hours.start)
     if of_late is not None:
         earlier = earlier.unionByName(of_late)
-    replies_read = earlier.unionByName(metrics.select(*samples.REPLY_KEY, "sample"))
-    placed = samples.place_samples(replies_read, replies.names)
+    replies_read = earlier.unionByName(metrics.select(*sample_placement.REPLY_KEY, "sample"))
+    placed = sample_placement.place_samples(replies_read, replies.names)
     measured = keep(measure_windows(placed, jobs, int(hours.start.timestamp())))
     observations = select_hours(measured, hours).select(*OBSERVATIONS.columns)
     arrivals = kafka_arrivals.find_arrivals(replies.topic_ends, replies.topic_sources, settings.clusters)
@@ -240,7 +240,7 @@ def _name_operators(polls: DataFrame, plans: DataFrame) -> DataFrame:
     """Return the names of vertices, with ``is_source`` and ``feeders``."""
     sources = job_graphs.find_sources(plans).hint("shuffle_hash")
     named = operator_names.name_operators(polls).join(sources, ["cluster", "job_id", "vertex_id"], "left")
-    return named.withColumn("is_source", samples.source_or_named())
+    return named.withColumn("is_source", sample_placement.source_or_named())
 
 
 def _find_stops(polls: DataFrame, replies: DataFrame) -> DataFrame:

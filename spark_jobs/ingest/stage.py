@@ -12,7 +12,7 @@ import logging
 from pyspark.sql import SparkSession
 
 from include.settings import Settings
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 from include.utc import format_utc
 from spark_jobs.ingest.ingest_interval import IngestResult, ingest_interval
 from spark_jobs.lake import Lake, planned_once

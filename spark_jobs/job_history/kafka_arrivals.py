@@ -19,7 +19,7 @@ from include.tables import OBSERVATIONS
 from include.utc import Interval
 from models.observing.samples import LONGEST_GAP_WINDOWS
 from spark_jobs.job_history.operator_names import is_named_at
-from spark_jobs.job_history.samples import window_length_s, window_start
+from spark_jobs.job_history.sample_placement import window_length_s, window_start
 from spark_jobs.job_history.topic_sources import TopicSources
 from spark_jobs.lake import date_hour_columns
 from spark_jobs.raw_parsing.event_bodies import select_bodies

@@ -1,4 +1,4 @@
-"""Rows of :func:`spark_jobs.job_history.samples.build_samples` from Arrow to NumPy, whole jobs at a time."""
+"""Rows of :func:`spark_jobs.job_history.sample_placement.build_samples` from Arrow to NumPy, whole jobs at a time."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from include.atomic_write import write_json
 from include.place import place
 from include.settings import Settings
 from include.stage_names import Stage
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 from spark_jobs.lake import Lake
 from spark_jobs.model_store import ModelStore
 from spark_jobs.plan.build_plan import build_plan, current_versions

@@ -159,7 +159,7 @@ def _read_pieces(pieces: list[_Piece], schema: pa.Schema, limits: ReplyLimits) -
     places["line_number"] = pa.array(np.concatenate(numbers))
     try:
         texts = pa.concat_arrays([lines for _, _, lines in left])
-        batch = _batch(read_columns(texts, places, _bounds_of(left[0][0].file), schema, limits), schema)
+        batch = _batch(read_line_columns(texts, places, _bounds_of(left[0][0].file), schema, limits), schema)
     except Exception as error:
         if len(left) > 1:
             for piece in left:
@@ -190,7 +190,7 @@ def _batch(columns: Mapping[str, pa.Array], schema: pa.Schema) -> pa.RecordBatch
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def read_columns(
+def read_line_columns(
     lines: pa.StringArray, places: Mapping[str, pa.Array], wanted: Bounds, schema: pa.Schema, limits: ReplyLimits
 ) -> dict[str, pa.Array]:
     """Read lines of any files; see :func:`read_files`.

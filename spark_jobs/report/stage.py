@@ -16,7 +16,7 @@ from include.arrow_rows import arrow_rows
 from include.place import place
 from include.settings import Settings
 from include.stage_names import Stage
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 from include.utc import floor_day
 from include.version import stage_version
 from models.bundle.fleet_bundle import FleetBundle

@@ -20,7 +20,7 @@ from include.arrow_rows import arrow_rows
 from include.lake_table import is_in
 from include.model_registry import CHALLENGER, CHAMPION
 from include.settings import Settings
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 from include.tables import MODEL_JOBS, MODEL_VERSIONS, OBSERVATIONS
 from include.utc import format_utc, parse_utc
 from models.bundle.fleet_bundle import FleetBundle

@@ -10,7 +10,7 @@ from airflow.sdk.exceptions import AirflowFailException, ParamValidationError
 
 from include.orchestration.controller_step import controller_step
 from include.stage_names import PROFILING, Stage
-from include.stages import StageRequest, parse_requests
+from include.stage_request import StageRequest, parse_requests
 from include.utc import IntervalError
 
 pytestmark = pytest.mark.airflow

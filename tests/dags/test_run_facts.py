@@ -12,7 +12,7 @@ from include.orchestration.asset_facts import form_facts
 from include.orchestration.missed_hours import arguments_of_missed_hours
 from include.settings import SETTINGS_FILE_VARIABLE, Paths, Settings
 from include.stage_names import Stage
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 from include.utc import HOUR, parse_utc
 
 UNTIL = datetime(2026, 11, 20, 12, tzinfo=UTC)

@@ -16,7 +16,7 @@ from rich.table import Table
 from cli.arguments import CommandParser, whole_number
 from include.settings import SETTINGS_FILE_VARIABLE, Settings, Spark
 from include.stage_names import Stage
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 from spark_jobs.ingest import stage as ingest
 from spark_jobs.lake import Lake
 from spark_jobs.session import start_session

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from include.settings import SETTINGS_FILE_VARIABLE
 from include.stage_names import Stage
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 from spark_jobs.ingest import stage as ingest
 from spark_jobs.lake import Lake
 from tests.fuzz.checks import find_violations, outcomes

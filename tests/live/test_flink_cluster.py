@@ -13,7 +13,7 @@ import psutil
 import pytest
 from waiting import is_running, wait_until
 
-from include.flink.client import FlinkRefusedError
+from include.flink.faults import FlinkRefusedError
 from include.flink.job_states import RESTARTING_STATES
 from include.flink.poller import RestSource
 from include.flink.raw_format import Endpoint

@@ -13,7 +13,7 @@ from small_world import World
 from waiting import wait_until
 
 from include.stage_names import Stage
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 from include.utc import floor_hour
 from lab.local_flink.load import AGGREGATE, ENRICH, SINK, SOURCE, LoadOptions
 

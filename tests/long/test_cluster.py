@@ -32,7 +32,7 @@ from include.extras import lacks_extra
 from include.place import place
 from include.settings import PROJECT, SETTINGS_FILE_VARIABLE, Paths, Settings, load_settings
 from include.stage_names import Stage
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 from include.utc import format_utc
 
 MISSING = [extra for extra in ("celery", "postgres", "s3") if lacks_extra(extra)]

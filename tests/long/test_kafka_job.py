@@ -16,7 +16,7 @@ from small_world import World
 from include.metric_sources.collection import collect_for
 from include.settings import SETTINGS_FILE_VARIABLE, load_settings
 from include.stage_names import Stage
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 from include.utc import ceil_hour, floor_hour
 from lab.local_flink.cluster import ClusterOptions, LocalCluster
 

@@ -18,7 +18,7 @@ import pytest
 from small_world import AS_OF, World, write_small_history
 
 from include.stage_names import LEARN, Stage
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 
 HOURS = 6
 KILLS = 4  # of each stage,

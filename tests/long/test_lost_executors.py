@@ -16,7 +16,7 @@ from standalone_spark import HOST, find_executors, standalone_spark
 from waiting import wait_until
 
 from include.stage_names import Stage
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 
 HOURS = 3
 HOUR = StageRequest(Stage.INGEST, AS_OF, AS_OF - timedelta(hours=HOURS), AS_OF)

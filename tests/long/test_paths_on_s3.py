@@ -122,7 +122,7 @@ def test_every_green_doctor_is_followed_by_a_green_stage_and_every_fault_is_name
 def ingest(end: datetime, **variables: str) -> subprocess.CompletedProcess[str]:
     """Ingest the hour before a time as Airflow does, through spark-submit."""
     from include.spark.submission import prepare_submission
-    from include.stages import Stage, StageRequest
+    from include.stage_request import Stage, StageRequest
     from lab.commands.spark_application import form_argv
 
     environment = os.environ | {"TIDEWISE__SPARK__DRIVER_MEMORY": "2g", "SPARK_LOCAL_IP": "127.0.0.1"} | variables

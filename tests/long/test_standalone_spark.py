@@ -13,7 +13,7 @@ from standalone_spark import HOST, find_executors, standalone_spark
 from waiting import wait_until
 
 from include.stage_names import LEARN, Stage
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 
 HOURS = 6
 LATER = (Stage.TRAIN, LEARN, Stage.FORECAST, Stage.PLAN)

@@ -21,7 +21,7 @@ from include import raw_files
 from include.flink.raw_format import Endpoint, hour_directory
 from include.settings import Cluster, Settings
 from include.stage_names import Stage
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 from include.tables import (
     BRONZE_JOB_EVENTS,
     BRONZE_METRICS,

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from include.settings import Cluster, Settings
 from include.stage_names import Stage
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 from spark_jobs.ingest import stage as ingest
 from spark_jobs.lake import Lake
 from tests.spark.deployments import HOURS, write_deployments

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from include import tables
 from include.settings import Advise, Backtest, Settings
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 from lab.stages.advise import stage as advise
 from spark_jobs.lake import Lake
 from tests.spark import synthetic_fleet as fleet

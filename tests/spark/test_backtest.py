@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from benchmarks.pipeline.packed_models import pack_models
 from include import tables
 from include.settings import Backtest, Settings
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 from lab.stages.backtest import stage as backtest
 from lab.stages.backtest.comparison_log import comparison_store
 from models.bundle.job_models import JobModels

@@ -19,7 +19,7 @@ from fleet.log_tables import LogTables
 from include import tables
 from include.settings import Settings
 from include.stage_names import Stage
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 from models.control.history import end_unsent_request
 from models.control.limits import Limits
 from models.control.readiness import Checkpoints, Failure, MemoryUsage, Readiness

@@ -16,7 +16,7 @@ from benchmarks.pipeline.spark_jobs import count_jobs
 from include import tables
 from include.settings import Forecast, Settings
 from include.stage_names import Stage
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 from spark_jobs.forecast import forecast_sources
 from spark_jobs.forecast import stage as forecast
 from spark_jobs.lake import Lake

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.pipeline.packed_models import pack_models
 from include.domain.operator_matching import PlacedOperator
 from include.stage_names import Stage
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 from include.tables import FORECASTS, JOB_GRAPHS, JOBS, OBSERVATIONS, OPERATOR_KEYS, PLANS, QUARANTINE, RESCALES
 from models.bundle.fleet_bundle import FleetBundle
 from models.bundle.job_models import CapacityCurve, JobModels, LatencyModel

@@ -17,7 +17,7 @@ from include.metric_sources.kafka.source import KafkaSource
 from include.settings import Cluster
 from include.settings.sources import Kafka
 from include.stage_names import Stage
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 from include.tables import OBSERVATIONS
 from include.utc import ceil_hour, floor_hour
 from spark_jobs.ingest import stage as ingest

@@ -20,7 +20,7 @@ from include.domain.graph import JobGraph, Operator
 from include.policy_catalogue import catalogue, names_where
 from include.settings import Settings
 from include.stage_names import LEARN, PROFILING, Stage
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 from lab.stages.inputs.windows import windows_between
 from lab.stages.learn import stage as learn
 from spark_jobs.by_job import split_columns

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from include.settings import Settings
 from include.stage_names import Stage
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 from include.tables import BRONZE_METRICS, OBSERVATIONS
 from spark_jobs.ingest import stage as ingest
 from spark_jobs.lake import Lake

@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from include.flink.raw_format import RawRecord, hour_directory, write_lines
 from include.settings import SETTINGS_FILE_VARIABLE, Cluster
 from include.stage_names import Stage
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 from include.tables import OBSERVATIONS
 from lab.commands.history import HistoryRequest, write_history
 from models.polling.faults import ReplyFault, Rule

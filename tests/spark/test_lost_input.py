@@ -16,7 +16,7 @@ from include.lost_input import LostInputError
 from include.raw_files import LocalFiles
 from include.settings import Settings
 from include.stage_names import Stage
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 from include.tables import FILES, INGESTED, OBSERVATIONS
 from spark_jobs.ingest import stage as ingest
 from spark_jobs.lake import Lake

@@ -10,7 +10,7 @@ from include import tables
 from include.lost_input import LostInputError
 from include.settings import Retention, Settings
 from include.stage_names import Stage
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 from include.utc import HOUR, Interval
 from spark_jobs.forecast import stage as forecast
 from spark_jobs.ingest.silver import choose_rescale_hours

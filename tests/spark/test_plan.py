@@ -18,7 +18,7 @@ from include import tables
 from include.model_registry import CHAMPION
 from include.settings import Settings
 from include.stage_names import Stage
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 from models.bundle.fleet_bundle import FleetBundle
 from spark_jobs.lake import Lake
 from spark_jobs.model_store import ModelStore

@@ -16,7 +16,7 @@ from benchmarks.pipeline.packed_models import pack_models
 from include import tables
 from include.settings import Cluster, Settings
 from include.stage_names import Stage
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 from spark_jobs.lake import Lake
 from spark_jobs.plan import stage as plan
 from tests.spark import synthetic_fleet as fleet

@@ -19,7 +19,7 @@ from include.domain.operator_matching import PlacedOperator
 from include.model_registry import CHAMPION
 from include.settings import Settings
 from include.stage_names import PLAN_COSTS
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 from lab.stages.plan_costs import costs_log, stage
 from lab.stages.plan_costs.fleet_costs import PlanComparison, compare_on_sample
 from models.bundle.fleet_bundle import FleetBundle

@@ -16,7 +16,7 @@ from include import tables
 from include.policy_catalogue import catalogue, names_where
 from include.settings import Settings
 from include.stage_names import PROFILING, Stage
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 from lab.profiling.profiling import ProfilingCluster
 from lab.profiling.rows import Measurement
 from lab.stages.profiling import stage as profile

@@ -24,7 +24,7 @@ from include import tables
 from include.maintenance.lake_upkeep import keep_up_lake
 from include.settings import Settings
 from include.stage_names import Stage
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 from models.bundle.fleet_bundle import FleetBundle
 from spark_jobs.forecast import stage as forecast
 from spark_jobs.ingest import stage as ingest

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from include.settings import Settings, check_settings
 from include.stage_names import PROFILING, Stage
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 from spark_jobs.model_store import NoChampionError
 from spark_jobs.train.stage import NothingToLearnError
 

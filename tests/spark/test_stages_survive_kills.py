@@ -24,7 +24,7 @@ from include import tables
 from include.model_registry import CHALLENGER, CHAMPION
 from include.settings import load_settings
 from include.stage_names import Stage
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 from spark_jobs.model_store import VERSION_TAG, ModelStore
 
 HOURS = 3

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from include.model_registry import BUNDLE_FILE
 from include.settings import Settings
 from include.stage_names import PLAN_COSTS, Stage
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 from include.tables import JOB_GRAPHS, MODEL_JOBS, MODEL_VERSIONS, OBSERVATIONS, RESCALES
 from lab.stages.plan_costs import stage as plan_costs
 from lab.stages.plan_costs.fitted_models import read_fitted

@@ -22,7 +22,7 @@ from include import tables
 from include.maintenance.lake_upkeep import keep_up_lake
 from include.settings import Retention, Settings
 from include.stage_names import Stage
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 from include.training_need import find_training_need
 from page.results_view import ResultsReader
 from spark_jobs.forecast import stage as forecast

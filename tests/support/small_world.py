@@ -17,7 +17,7 @@ from cli.embedded import below
 from include.settings import load_settings
 from include.spark.submission import prepare_submission
 from include.stage_names import Stage
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 from include.tables import TABLES
 from lab.commands.history import HistoryRequest, write_history
 from lab.commands.spark_application import form_argv

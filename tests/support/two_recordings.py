@@ -20,7 +20,7 @@ from include.metric_sources.prometheus.source import LivePrometheusSource, Prome
 from include.settings.clusters import Cluster
 from include.settings.sources import Prometheus
 from include.stage_names import Stage
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 from include.utc import Interval, ceil_hour, floor_hour
 from lab.local_flink.cluster import LocalCluster
 from lab.local_flink.load import LoadOptions, submit_load

@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from include.flink.client import FlinkError, FlinkRefusedError, FlinkUnreachableError
+from include.flink.faults import FlinkError, FlinkRefusedError, FlinkUnreachableError
 from lab.local_flink.job_client import JobClient, ParallelismNotReachedError
 
 JOB = "f" * 32

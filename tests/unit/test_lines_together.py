@@ -61,16 +61,16 @@ def test_rows_of_files_that_are_read_at_once_are_those_of_each_alone() -> None:
 
 
 def test_a_file_that_cannot_be_read_harms_none_that_is_read_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    read_columns = typed_lines.read_columns
+    read_line_columns = typed_lines.read_line_columns
 
     def fail_at_odd(lines: pa.StringArray, *rest: object) -> dict[str, pa.Array]:
         if b"no JSON" in lines.cast(pa.binary()).to_pylist():
             raise MemoryError("too large")
-        return read_columns(lines, *rest)  # type: ignore[arg-type]
+        return read_line_columns(lines, *rest)  # type: ignore[arg-type]
 
     files = [(a_file(number), content(number)) for number in range(4)]
     expected = [row for row in read(*files) if row["source_file"] != a_file(1).name]
-    monkeypatch.setattr(typed_lines, "read_columns", fail_at_odd)
+    monkeypatch.setattr(typed_lines, "read_line_columns", fail_at_odd)
     rows = read(*files)
     assert [row for row in rows if row["source_file"] != a_file(1).name] == expected
     (own,) = [row for row in rows if row["source_file"] == a_file(1).name]

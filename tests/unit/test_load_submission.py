@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from include.flink.client import FlinkUnreachableError
+from include.flink.faults import FlinkUnreachableError
 from lab.local_flink import load
 from lab.local_flink.load import LoadOptions, submit_load
 

@@ -9,7 +9,7 @@ import pytest
 from include.lost_input import InputFile, SourceFile, describe_lost, find_lost
 from include.raw_files import EMPTY, MISPLACED, RawFile
 from include.stage_names import Stage
-from include.stages import StageRequest, parse_requests
+from include.stage_request import StageRequest, parse_requests
 from include.utc import HOUR, Interval
 
 START = datetime(2026, 11, 20, 10, tzinfo=UTC)

@@ -94,9 +94,9 @@ def submitted(tmp_path_factory) -> Settings:
 
 def test_the_projects_own_zip_imports_without_the_checkout(tmp_path, submitted):
     package = build_package(PROJECT, Path(submitted.spark.package_zip))
-    code = "import include.stages as s, include.version as v; print(s.__file__, v.stage_version(s.Stage.PLAN))"
+    code = "import include.stage_request as s, include.version as v; print(s.__file__, v.stage_version(s.Stage.PLAN))"
     # Its modules are not compiled again, and its version is that of the same code in a checkout.
-    assert _printed(code, package, tmp_path) == f"{package}/include/stages.pyc {stage_version(Stage.PLAN)}\n"
+    assert _printed(code, package, tmp_path) == f"{package}/include/stage_request.pyc {stage_version(Stage.PLAN)}\n"
 
 
 def test_an_environment_without_a_checkout_submits_the_code_it_has(tmp_path):

@@ -18,7 +18,8 @@ from proxies import forward_proxy, server_context
 
 from controller.actuators.actuator import RequestRefusedError, RequestUnknownError
 from controller.actuators.flink_actuator import open_actuator
-from include.metric_sources.collection import collect_for, open_client
+from include.flink.open_client import open_client
+from include.metric_sources.collection import collect_for
 from include.settings import SettingsError, check_settings, load_settings
 
 

@@ -19,7 +19,7 @@ from include.settings import Cluster, Planner, Settings, SettingsError, check_se
 from include.settings.refusals import model_in
 from include.spark.submission import anchor_paths
 from include.stage_names import Stage
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 from lab.profiling.profiling import profiling_options
 from lab.replay.candidate_policies import check_names
 from lab.stages.inputs.subjects import history_frame

@@ -7,7 +7,7 @@ import pytest
 
 from include.settings import PROJECT
 from include.stage_names import Stage
-from include.stages import StageRequest, parse_requests
+from include.stage_request import StageRequest, parse_requests
 from include.utc import IntervalError
 from lab.commands.spark_application import form_argv
 

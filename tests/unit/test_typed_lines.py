@@ -9,7 +9,7 @@ from reply_types import reply_type
 
 from models.observing.value_rules import AGGREGATIONS
 from spark_jobs.raw_parsing.sample_columns import SAMPLE_COLUMNS
-from spark_jobs.raw_parsing.typed_lines import FAULT, READ_COLUMNS, ReplyLimits, read_columns
+from spark_jobs.raw_parsing.typed_lines import FAULT, READ_COLUMNS, ReplyLimits, read_line_columns
 
 TYPES = {
     "STRING": pa.string(),
@@ -44,7 +44,7 @@ def test_a_body_is_left_out_where_its_metrics_say_all():
     lines = [json.dumps({"kind": kind, "status": status, "body": body}) for kind, status, body in replies.values()]
     schema = pa.schema([(name, TYPES[kind]) for name, kind in READ_COLUMNS.items()])
     texts, numbers = pa.array([*lines, "no record"]), pa.array(range(1, len(lines) + 2))
-    columns = read_columns(texts, {"line_number": numbers}, (None, None), schema, ReplyLimits(1e15, 0))
+    columns = read_line_columns(texts, {"line_number": numbers}, (None, None), schema, ReplyLimits(1e15, 0))
     result = pa.Table.from_pydict(columns).to_pylist()
     assert [row["line_number"] for row in result] == [1, 2, 3, 4, 5]
     bodies = [row["envelope"] and row["envelope"]["body"] for row in result]

@@ -9,7 +9,7 @@ from confluent_kafka import KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from include.flink.credentials import SecretError, SecretFiles
-from include.flink.transport import FlinkError, FlinkUnreachableError
+from include.flink.faults import FlinkError, FlinkUnreachableError
 from include.settings.sources import Kafka
 
 _LIBRARY_TIMEOUT_S = 1.0  # librdkafka ends a request this long before the limit of the call

@@ -13,7 +13,8 @@ from urllib.parse import urlencode
 import numpy as np
 import numpy.typing as npt
 
-from include.flink.transport import MIB, FlinkError, FlinkUnreachableError, Reply, Transport
+from include.flink.faults import FlinkError, FlinkUnreachableError
+from include.flink.transport import MIB, Reply, Transport
 from include.settings.sources import Prometheus
 
 Floats = npt.NDArray[np.float64]

@@ -12,7 +12,7 @@ from typing import Any
 
 from include.flink import endpoints
 from include.flink.client import FlinkClient
-from include.flink.transport import FlinkError
+from include.flink.faults import FlinkError
 
 log = logging.getLogger(__name__)
 _REPLACED = re.compile(r"[^a-zA-Z0-9:_]")

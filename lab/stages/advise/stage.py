@@ -19,7 +19,7 @@ from fleet import frontier
 from include.atomic_write import write_json, write_text
 from include.place import place
 from include.settings import Settings
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 from include.threads import running_beside
 from include.utc import format_utc
 from include.version import stage_version

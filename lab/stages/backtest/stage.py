@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 
 from include import tables
 from include.settings import Settings
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 from include.version import stage_version
 from lab.stages.backtest.comparison_log import MEASURES, log_comparison, means
 from lab.stages.backtest.job_costs import ROW_SCHEMA, cost_job

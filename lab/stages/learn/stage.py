@@ -15,7 +15,7 @@ from include import tables
 from include.policy_catalogue import names_where
 from include.settings import Settings
 from include.stage_names import LEARN
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 from lab.stages.inputs.newest_rows import memory_rows, read_graphs
 from lab.stages.inputs.windows import has_policy, windows_between
 from lab.stages.learn.job_learning import ROW_SCHEMA, PolicyLearnTask, make_learner

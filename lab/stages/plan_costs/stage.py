@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from include.lake_table import is_in
 from include.settings import Settings
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 from include.tables import MODEL_VERSIONS
 from include.utc import format_utc
 from lab.stages.plan_costs.costs_log import JOBS_METRIC, log_costs

@@ -16,7 +16,7 @@ from include import tables
 from include.policy_catalogue import catalogue, entry_of, names_where
 from include.settings import Planner, Settings
 from include.stage_names import PROFILING
-from include.stages import StageRequest
+from include.stage_request import StageRequest
 from include.utc import format_utc
 from include.version import stage_version
 from lab.stages.inputs.newest_rows import memory_rows, read_graphs, read_memories

@@ -21,7 +21,7 @@ from models.policies.tidewise.programme_memory import ProgrammeMemory
 from models.policies.tidewise.size_selection import select_sizes
 from models.policies.tidewise.taken_back import ScaleDownRecord
 from models.programme.capacity_belief import CapacityBelief, measure_capacity_error
-from models.programme.choice import ExpectedCosts, ProgrammeDecision, choose_size, find_best
+from models.programme.choice import ExpectedCosts, ProgrammeDecision, find_best, form_decision
 from models.programme.event_path import raise_outlook
 from models.programme.expected_path import expect_path
 from models.programme.horizon import STEPS, least_of_steps, spread_levels
@@ -132,7 +132,7 @@ def choose_job_size(
         place = carrying if rows.slots[carrying] > rows.slots[place] else place
     lasts_s, now_s = sum(STEPS[:_COMPARED]) * STEP_S, job.now_s
     after, staying = _expect(solved, place), _expect(solved, 0, stays=True)
-    choice = choose_size(
+    choice = form_decision(
         rows, values, outlook, terms, expected=(after, staying), lasts_s=lasts_s, age_s=age_s, now_s=now_s, place=place
     )
     measured = StepMeasurement.of(outlook, age_s, rows, values, keeps_slots=keeps or is_paused)

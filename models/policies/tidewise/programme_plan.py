@@ -18,7 +18,7 @@ from models.policies.tidewise.planned_steps import TOLERANCE, PlannedStep, sprea
 from models.policies.tidewise.programme_choice import JobProblem, list_terms, state_problem
 from models.policies.tidewise.programme_memory import ProgrammeMemory
 from models.policies.tidewise.slot_charges import SlotCharges
-from models.programme.choice import ExpectedCosts, ProgrammeDecision, choose_size, describe_choice
+from models.programme.choice import ExpectedCosts, ProgrammeDecision, describe_choice, form_decision
 from models.programme.day_outlook import find_late_chance, look_ahead_day, look_from
 from models.programme.event_path import raise_outlook
 from models.programme.horizon import spread_levels
@@ -180,7 +180,7 @@ def _choose(day: JobDay, turn: TrajectoryChange, path: tuple[int, ...], until: i
         slot_hours = float(day.terms.count_paid(rows.slots[[place]])[0]) * (end_s - at_s) / HOUR_S
         return ExpectedCosts(_expect_late(day, turn, path, until, place), slot_hours)
 
-    choice = choose_size(
+    choice = form_decision(
         here,
         CostsToGo(turn.values.stay, turn.values.go[order]),
         look_from(day.outlook, turn.first),

@@ -12,8 +12,7 @@ from flink_server import serving as serving_flink
 
 from benchmarks.chaos import wire_troubles
 from benchmarks.chaos.proxy import serving
-from include.flink.client import FlinkRefusedError, FlinkUnreachableError
-from include.flink.faults import RedirectedError
+from include.flink.faults import FlinkRefusedError, FlinkUnreachableError, RedirectedError
 from lab.local_flink.job_client import JobClient
 
 JOB = "a" * 32
