@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from control_entries import FOUR, NOW_S, TWO, plain_case
 
+from include.utc import HOUR_S
 from models.control.approval import StepApproval
 from models.control.history import advance_history
 from models.control.limits import Limits
@@ -38,8 +39,9 @@ def case_with(case: Case = CASE, **limits: object) -> Case:
         replace(CASE, history=replace(CASE.history, last_change_at_s=NOW_S - 1)),
         replace(CASE, observed=replace(AT_FOUR, neighbours_rescaled=("live/other",))),
         case_with(mode=Mode.APPROVE),
+        case_with(replace(CASE, observed=replace(AT_FOUR, told_at_s=NOW_S - 5 * HOUR_S)), has_blackouts=True),
     ],
-    ids=["hold", "restarts", "no falls", "cooldown", "neighbour", "approve"],
+    ids=["hold", "restarts", "no falls", "cooldown", "neighbour", "approve", "wrong clock"],
 )
 def test_an_undo_goes_out_whatever_else_holds_the_job_back(case: Case) -> None:
     action = reconcile(case)
