@@ -100,8 +100,10 @@ def describe_commands(makefile: str) -> str:
             parts += [f"## tidewise {name}", format_list(own)]
     for title, targets in read_groups(makefile):
         parts += [f"## make: {title.lower()}", _list_commands((f"make {name}", meaning) for name, meaning in targets)]
-    long = ((f"make {name}", f"{part.meaning} ({part.minutes} min)") for name, part in read_parts().items())
-    return "\n\n".join([*parts, "## make: parts of test-long, with the most minutes of each", _list_commands(long)])
+    long = (
+        (name.removeprefix("test-long "), f"{part.meaning} ({part.minutes})") for name, part in read_parts().items()
+    )
+    return "\n\n".join([*parts, "## make test-long: its parts, with the most minutes of each", _list_commands(long)])
 
 
 def _find_parsers() -> Iterator[tuple[str, argparse.ArgumentParser]]:
