@@ -80,7 +80,10 @@ def test_every_table_says_what_it_is_and_is_listed() -> None:
 
 def test_commands_are_the_verbs_the_targets_and_the_long_parts() -> None:
     named = re.findall(r"^- `((?:tidewise |make |PART=)[a-zA-Z=_ -]+)`:", PAGE.read_text(), re.MULTILINE)
-    targets = [*(f"make {name}" for name in list_targets()), *(name.removeprefix("test-long ") for name in read_parts())]
+    targets = [
+        *(f"make {name}" for name in list_targets()),
+        *(name.removeprefix("test-long ") for name in read_parts()),
+    ]
     assert sorted(named) == sorted([*(f"tidewise {name}" for name in VERBS), *targets]), "run make docs"
 
 
