@@ -40,7 +40,7 @@ def form_undo(undo: Undo | None, history: JobHistory, observed: ObservedJob, now
     if undo is None or now_s >= undo.until_s or observed.job_id != undo.job_id or not _is_known(undo, history):
         return None
     asked = dict(observed.requested or {})
-    if asked != dict(undo.undone) or asked == dict(undo.target):
+    if asked != dict(undo.undone):
         return None
     why = f"{undo.by or 'a person'} takes the rescale of step {undo.step_id} back"
     reason = f"{why}: {undo.reason}" if undo.reason else why

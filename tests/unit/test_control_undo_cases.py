@@ -69,6 +69,11 @@ def test_an_undo_is_for_the_job_that_the_rescale_was_sent_for() -> None:
     assert form_undo(UNDO, HISTORY, replace(AT_FOUR, job_id="k"), NOW_S) is None
 
 
+def test_an_undo_is_over_when_the_job_is_asked_for_something_else() -> None:
+    for requested in (TWO, {"a": 5, "b": 4}):
+        assert form_undo(UNDO, HISTORY, replace(AT_FOUR, requested=requested), NOW_S) is None
+
+
 @pytest.mark.parametrize(
     ("undo", "history"),
     [
