@@ -18,9 +18,10 @@ from controller.log.log_codec import row_of
 from include.arrow_rows import arrow_schema
 from include.lake_table import LakeTable, timestamp_of
 from include.tables import CONTROL_LOG, FORECASTS, MODEL_VERSIONS, OBSERVATIONS, OPERATOR_KEYS, PLANS, QUALITY, Table
+from models.control.case import Case
 from models.control.history import advance_history
 from models.control.limits import Limits
-from models.control.reconcile import Case, reconcile
+from models.control.reconcile import reconcile
 from models.control.state import Intention, JobHistory, Mode, ObservedJob, Origin
 
 CLUSTER, VERTEX = "fleet", f"{1:032x}"

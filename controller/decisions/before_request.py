@@ -10,9 +10,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from controller.actuators.actuator import Actuator, Observation, RequestUnknownError
+from models.control.case import Action, Case, Verb
 from models.control.readiness import Readiness
 from models.control.reasons import Reason
-from models.control.reconcile import Action, Case, Verb, reconcile
+from models.control.reconcile import reconcile
 from models.control.requests import is_waited_with
 from models.control.state import JobHistory, Mode, ObservedJob, Request
 

@@ -36,11 +36,12 @@ from controller.log.control_log import (
     is_news,
 )
 from controller.log.delta_log import DeltaControlLog
+from models.control.case import Action, Case, OutcomeCheck, Verb
 from models.control.clock_steps import align_times
 from models.control.history import advance_history, end_refused_request, end_unsent_request, note_seen
 from models.control.limits import Limits
 from models.control.reasons import Reason
-from models.control.reconcile import Action, Case, OutcomeCheck, Verb, reconcile
+from models.control.reconcile import reconcile
 from models.control.state import Intention, JobHistory, ObservedJob, Request
 from models.control.usable_intention import check_usable
 

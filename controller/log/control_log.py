@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from include.utc import HOUR_S
+from models.control.case import SENDS, Action, Case
+from models.control.checks import find_desired
 from models.control.reasons import Reason
-from models.control.reconcile import SENDS, Action, Case, find_desired
 from models.control.state import Intention, JobHistory, Origin
 
 UNEVENTFUL = frozenset({Reason.IN_FLIGHT, Reason.AS_DESIRED})

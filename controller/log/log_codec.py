@@ -9,9 +9,10 @@ from typing import Any, TypeVar
 from controller.log.control_log import LogEntry, Provenance
 from include.lake_table import date_of, maybe_timestamp, timestamp_of
 from models.control.bad_steps import effective_mode
+from models.control.case import Action, Case, OutcomeCheck, Verb
+from models.control.checks import find_desired
 from models.control.limits import Limits
 from models.control.reasons import Reason
-from models.control.reconcile import Action, Case, OutcomeCheck, Verb, find_desired
 from models.control.state import Intention, JobHistory, ObservedJob, Parallelism, Request
 from models.policies.memory import dump, load
 

@@ -10,9 +10,9 @@ from controller.log.delta_log import DeltaControlLog
 from controller.outcomes.measure_outcome import measure_outcome
 from controller.outcomes.rescale_outcomes import RescaleOutcome, judged_request
 from controller.view.job_view import JobView
+from models.control.case import OutcomeCheck
 from models.control.failing_rescale import FAILS
 from models.control.outcome import Measurements, find_caught_up_s, judge_outcome
-from models.control.reconcile import OutcomeCheck
 from models.control.state import Origin, Request
 
 log = logging.getLogger(__name__)

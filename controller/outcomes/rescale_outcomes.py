@@ -12,9 +12,9 @@ from controller.log.log_codec import unique_names
 from include.lake_table import LakeTable, date_of, maybe_timestamp, timestamp_of
 from include.tables import RESCALE_OUTCOMES
 from include.tables.plan_row import PlanRow
+from models.control.case import Verb
 from models.control.failing_rescale import FAILS
 from models.control.outcome import Measurements
-from models.control.reconcile import Verb
 from models.control.state import Request
 
 

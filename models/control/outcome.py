@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from include.utc import HOUR_S
-from models.control.reconcile import OutcomeCheck
+from models.control.case import OutcomeCheck
 from models.control.state import Request
 
 _WINDOWS_S = 120.0  # measured for at least so long after the time to settle

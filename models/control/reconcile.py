@@ -11,23 +11,13 @@ from collections.abc import Callable
 
 from models.control import checks, requests
 from models.control.bad_steps import describe_suspension, effective_mode
-from models.control.case import SENDS, Action, Case, OutcomeCheck, Verb, form_request
+from models.control.case import Action, Case, Verb, form_request
 from models.control.checkpoints import describe_doubt
 from models.control.checks import find_desired
 from models.control.clock_steps import check_clock
 from models.control.reasons import Reason
 from models.control.resubmission import is_resubmitted
 from models.control.state import Mode, Origin
-
-__all__ = [
-    "SENDS",
-    "Action",
-    "Case",
-    "OutcomeCheck",
-    "Verb",
-    "find_desired",
-    "reconcile",
-]
 
 
 def reconcile(case: Case) -> Action:
@@ -45,7 +35,7 @@ def reconcile(case: Case) -> Action:
         action = rule(case)
         if action is not None:
             return action
-    return _send(case)
+    return _form_action(case)
 
 
 def _check_job(case: Case) -> Action | None:
@@ -69,7 +59,7 @@ def _check_job(case: Case) -> Action | None:
     return None
 
 
-def _send(case: Case) -> Action:
+def _form_action(case: Case) -> Action:
     desired = find_desired(case)
     if desired is None:  # the rules before have answered this
         return Action(Verb.WAIT, Reason.AS_DESIRED, "nothing to change")

@@ -21,8 +21,8 @@ from lab.local_flink.cluster import ClusterOptions, LocalCluster
 from lab.local_flink.job_client import JobClient
 from lab.local_flink.load import ENRICH, LoadOptions, submit_load
 from lab.local_flink.releases import RELEASES, install_release
+from models.control.case import Action
 from models.control.limits import Limits
-from models.control.reconcile import Action
 from models.control.state import Intention, JobHistory, Mode, Origin
 
 pytestmark = [pytest.mark.long, pytest.mark.e2e, pytest.mark.timeout(1800)]

@@ -9,7 +9,7 @@ import pytest
 from operator_world import JOB, operator_world, wait_for
 
 from include.kubernetes.overrides import OVERRIDES, read_overrides
-from models.control.reconcile import Verb
+from models.control.case import Verb
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1200)]
 IN_PLACE = "kubernetes.operator.job.upgrade.inplace-scaling.enabled"

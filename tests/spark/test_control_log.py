@@ -20,10 +20,11 @@ from include import tables
 from include.settings import Settings
 from include.stage_names import Stage
 from include.stage_request import StageRequest
+from models.control.case import OutcomeCheck
 from models.control.history import end_unsent_request
 from models.control.limits import Limits
 from models.control.readiness import Checkpoints, Failure, MemoryUsage, Readiness
-from models.control.reconcile import OutcomeCheck, reconcile
+from models.control.reconcile import reconcile
 from models.control.state import Mode, ObservedJob, Origin
 from spark_jobs.lake import Lake, rows_of
 from spark_jobs.report import stage as report

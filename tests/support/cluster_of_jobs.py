@@ -14,8 +14,8 @@ from scenario import OwnLog
 from controller.actuators.flink_actuator import FlinkActuator
 from controller.decisions.job_control import JobControl, JobTask
 from include.flink.client import FlinkClient
+from models.control.case import OutcomeCheck
 from models.control.limits import Limits
-from models.control.reconcile import OutcomeCheck
 from models.control.state import Intention, Mode, Origin
 
 AUTO = Limits(mode=Mode.AUTO, cooldown_s=0.0)

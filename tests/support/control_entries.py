@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 from controller.log.control_log import LogEntry, Provenance
 from models.control.approval import StepApproval
+from models.control.case import Case, OutcomeCheck
 from models.control.history import advance_history
 from models.control.limits import Limits
 from models.control.readiness import Checkpoints, Failure, Guards, MemoryUsage, Readiness
-from models.control.reconcile import Case, OutcomeCheck, reconcile
+from models.control.reconcile import reconcile
 from models.control.state import (
     BlockedTarget,
     Intention,

@@ -14,8 +14,8 @@ from controller.actuators.flink_actuator import FlinkActuator
 from controller.decisions.job_control import JobControl
 from controller.log.control_log import LogEntry
 from include.flink.client import FlinkClient
+from models.control.case import Action, OutcomeCheck
 from models.control.limits import Limits
-from models.control.reconcile import Action, OutcomeCheck
 from models.control.state import Intention, JobHistory, Mode, Origin
 from models.policies.memory import dump, load
 

@@ -28,8 +28,9 @@ from include.settings import Health
 from include.tables import CONTROL_LOG
 from include.utc import DAY_S, HOUR_S
 from models.control.bounds import bound_target
+from models.control.case import OutcomeCheck, Verb
 from models.control.limits import Limits
-from models.control.reconcile import OutcomeCheck, Verb, reconcile
+from models.control.reconcile import reconcile
 from models.control.state import Intention, Mode, Origin
 from models.policies.memory import dump, load
 

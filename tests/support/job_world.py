@@ -11,8 +11,8 @@ from controller.decisions.job_control import JobControl, JobTask
 from controller.leases.lease import Lease
 from controller.log.delta_log import DeltaControlLog, open_control_log
 from controller.log.log_witness import LogWitness
+from models.control.case import Action
 from models.control.limits import Limits
-from models.control.reconcile import Action
 from models.control.state import Intention, Mode, ObservedJob, Origin, Parallelism
 
 JOB = "live/orders"

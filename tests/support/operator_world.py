@@ -24,8 +24,8 @@ from include.settings.kubernetes import Kubernetes
 from lab.local_flink.build import ENTRY_CLASS, build_job
 from lab.local_flink.cluster import ClusterOptions, LocalCluster
 from lab.local_flink.load import LoadOptions, daily_trace, write_trace
+from models.control.case import Action
 from models.control.limits import Limits
-from models.control.reconcile import Action
 from models.control.state import Intention, JobHistory, Mode, ObservedJob, Origin
 
 SESSION, NAME = "flink", "orders"

@@ -12,8 +12,8 @@ from single_job import control_job
 from controller.actuators.flink_actuator import FlinkActuator
 from controller.decisions.job_control import NOT_JUDGED, JobControl
 from include.flink.client import FlinkClient
+from models.control.case import Action, OutcomeCheck
 from models.control.limits import Limits
-from models.control.reconcile import Action, OutcomeCheck
 from models.control.state import Intention, JobHistory, Mode, Origin
 
 JOB = "prod/orders"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from controller.decisions.job_control import NOT_JUDGED, JobControl, JobTask
+from models.control.case import Action, OutcomeCheck
 from models.control.limits import Limits
-from models.control.reconcile import Action, OutcomeCheck
 from models.control.state import Intention
 
 

@@ -14,10 +14,10 @@ from controller.decisions.before_request import (
     observe_followed,
     wants_checkpoint,
 )
+from models.control.case import Action, Case, Verb
 from models.control.limits import Limits
 from models.control.readiness import Failure, Guards, Readiness
 from models.control.reasons import Reason
-from models.control.reconcile import Action, Case, Verb
 from models.control.state import Intention, JobHistory, Mode, ObservedJob, Origin, Parallelism, Request
 
 NOW_S = 1_000_000.0

@@ -14,9 +14,9 @@ from controller.decisions.job_control import JobControl, JobTask
 from controller.decisions.step_reviews import GROUP, load_reviews
 from controller.leases.lease import LeaseLostError
 from controller.log.control_log import EntryRefusedError, LogEntry
+from models.control.case import Action
 from models.control.limits import Limits
 from models.control.readiness import Checkpoints, MemoryUsage, Readiness
-from models.control.reconcile import Action
 from models.control.state import Mode, ObservedJob
 from tests.unit import test_open_requests
 from tests.unit.test_open_requests import AUTO, NOW_S, StoredLog, want

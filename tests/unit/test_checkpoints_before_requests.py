@@ -10,8 +10,8 @@ import pytest
 from controlled_flink import ENRICH, SOURCE, World, controlled
 from flink_rescaling import RescalingJob
 
+from models.control.case import OutcomeCheck, Verb
 from models.control.readiness import Guards
-from models.control.reconcile import OutcomeCheck, Verb
 from models.control.state import Mode, Origin
 from models.policies.memory import dump
 

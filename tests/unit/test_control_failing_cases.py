@@ -8,12 +8,13 @@ from dataclasses import replace
 import pytest
 from control_entries import FOUR, NOW_S, TWO, plain_case
 
+from models.control.case import Case, Verb
 from models.control.failing_rescale import FAILS, find_failure, form_block
 from models.control.limits import Limits
 from models.control.partial_rise import fit_back
 from models.control.readiness import Failure
 from models.control.reasons import Reason
-from models.control.reconcile import Case, Verb, reconcile
+from models.control.reconcile import reconcile
 from models.control.state import Intention, JobHistory, Mode, ObservedJob, Origin, Request
 
 SIX = {"a": 6, "b": 6}

@@ -9,10 +9,11 @@ import pytest
 from control_entries import FOUR, NOW_S, TWO, plain_case
 
 from models.control.arrivals import has_arrived
+from models.control.case import Action, Case, Verb
 from models.control.history import advance_history, end_refused_request
 from models.control.limits import Limits
 from models.control.readiness import Checkpoints, Failure, Readiness
-from models.control.reconcile import Action, Case, Verb, reconcile
+from models.control.reconcile import reconcile
 from models.control.requests import is_waited_with
 from models.control.state import JobHistory, LateRequest, Mode, ObservedJob, Request
 

@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 from control_entries import FOUR, NOW_S, TWO, plain_case
 
+from models.control.case import Action, Verb
 from models.control.limits import Limits
 from models.control.readiness import Checkpoints, Guards, MemoryUsage, Readiness
-from models.control.reconcile import Action, Verb, reconcile
+from models.control.reconcile import reconcile
 from models.control.state import Intention, Mode, ObservedJob, Origin
 
 ONE = {"a": 1, "b": 1}

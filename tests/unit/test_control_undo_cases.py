@@ -10,9 +10,10 @@ from control_entries import FOUR, NOW_S, TWO, plain_case
 
 from include.utc import HOUR_S
 from models.control.approval import StepApproval
+from models.control.case import Case, OutcomeCheck, Verb
 from models.control.history import advance_history
 from models.control.limits import Limits
-from models.control.reconcile import Case, OutcomeCheck, Verb, reconcile
+from models.control.reconcile import reconcile
 from models.control.state import BlockedTarget, JobHistory, Mode, ObservedJob, Request
 from models.control.undo import Undo, form_undo, name_hold
 

@@ -17,9 +17,10 @@ from controller.log.delta_log import DeltaControlLog, open_control_log
 from controller.log.last_entries import HISTORY_DAYS, read_known_jobs
 from controller.log.log_codec import action_of, case_of
 from include.tables import CONTROL_LOG
+from models.control.case import Verb
 from models.control.limits import Limits
 from models.control.readiness import Checkpoints, MemoryUsage, Readiness
-from models.control.reconcile import Verb, reconcile
+from models.control.reconcile import reconcile
 from models.control.state import Intention, JobHistory, Mode, ObservedJob, Origin
 
 JOB = "live/orders"

@@ -12,7 +12,7 @@ import pytest
 from controlled_flink import ENRICH, SOURCE, World, controlled
 from flink_rescaling import RescalingJob
 
-from models.control.reconcile import OutcomeCheck, Verb
+from models.control.case import OutcomeCheck, Verb
 from models.control.state import Mode, Origin
 
 UP = 4

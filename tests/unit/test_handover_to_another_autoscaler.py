@@ -8,7 +8,7 @@ from controlled_flink import ENRICH, SOURCE, controlled
 from flink_rescaling import RescalingJob
 
 from include.utc import HOUR_S
-from models.control.reconcile import Verb
+from models.control.case import Verb
 from models.control.state import Origin
 
 UP = 4

@@ -16,8 +16,9 @@ from controller.log.control_log import LogEntry, Provenance
 from controller.log.log_codec import action_of, case_of, entry_of, history_of, row_of, unique_names
 from include.arrow_rows import arrow_rows
 from include.tables import CONTROL_LOG
+from models.control.case import Case, Verb
 from models.control.limits import Limits
-from models.control.reconcile import Case, Verb, reconcile
+from models.control.reconcile import reconcile
 from models.control.state import JobHistory, Mode, ObservedJob
 from models.policies.memory import load
 

@@ -17,7 +17,8 @@ from controller.log.delta_log import DeltaControlLog, open_control_log
 from controller.log.log_witness import LogWitness
 from include.tables import CONTROL_LOG
 from include.utc import DAY_S, HOUR_S
-from models.control.reconcile import Verb, reconcile
+from models.control.case import Verb
+from models.control.reconcile import reconcile
 from models.control.state import JobHistory, ObservedJob
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from models.control.case import Case, Verb
 from models.control.limits import Limits
-from models.control.reconcile import Case, Verb, reconcile
+from models.control.reconcile import reconcile
 from models.control.resubmission import find_lost
 from models.control.state import Intention, JobHistory, Mode, ObservedJob, Origin
 

@@ -9,8 +9,8 @@ import pytest
 from controlled_flink import World, controlled
 from flink_rescaling import RescalingJob
 
+from models.control.case import Verb
 from models.control.readiness import Guards
-from models.control.reconcile import Verb
 from models.control.state import Origin
 
 DOWN, UP = 1, 4

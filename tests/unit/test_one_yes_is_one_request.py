@@ -13,7 +13,7 @@ from scenario import ENRICH, JOB, SOURCE, Scenario, both
 from controller.limits.limits_of_job import LimitsReader
 from include.control.approvals import NOBODY, Approval, ApprovalStore
 from include.settings import check_settings
-from models.control.reconcile import Verb
+from models.control.case import Verb
 
 NAMES = {"source": SOURCE, "enrich": ENRICH}
 SETTINGS = check_settings(

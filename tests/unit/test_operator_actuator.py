@@ -18,7 +18,7 @@ from include.kubernetes.faults import ApiRefusedError
 from include.kubernetes.manifests import MIN_PARALLELISM
 from include.kubernetes.overrides import OVERRIDES
 from include.settings.kubernetes import Kubernetes
-from models.control.reconcile import Verb
+from models.control.case import Verb
 from models.control.state import Intention, JobHistory, Mode, ObservedJob, Origin
 
 WANTED = {"a": 3, "b": 2}

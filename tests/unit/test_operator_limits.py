@@ -14,10 +14,10 @@ from controller.decisions.job_control import JobControl, JobTask
 from controller.limits.operator_limits import limit_operators
 from include.settings import JobLimits, SettingsError, check_settings
 from models.control.bounds import bound_target
-from models.control.case import Case, Verb
+from models.control.case import Case, OutcomeCheck, Verb
 from models.control.limits import Limits
 from models.control.partial_rise import fit_rise
-from models.control.reconcile import OutcomeCheck, reconcile
+from models.control.reconcile import reconcile
 from models.control.state import Intention, JobHistory, Mode, ObservedJob, Origin, Request
 
 NOW_S = 1_000_000.0

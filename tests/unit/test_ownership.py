@@ -11,7 +11,7 @@ from scenario import ENRICH, SOURCE, Scenario, both
 
 from controller.actuators.actuator import RequestConflictError
 from include.utc import DAY_S, HOUR_S
-from models.control.reconcile import OutcomeCheck, Verb
+from models.control.case import OutcomeCheck, Verb
 
 
 @pytest.fixture

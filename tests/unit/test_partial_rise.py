@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from models.control.case import Case, Verb
 from models.control.limits import Limits
 from models.control.partial_rise import grow_within
-from models.control.reconcile import Case, Verb, reconcile
+from models.control.reconcile import reconcile
 from models.control.state import Intention, JobHistory, Mode, ObservedJob, Origin
 
 NOW_S = 1_000_000.0

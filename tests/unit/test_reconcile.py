@@ -6,11 +6,12 @@ import pytest
 
 from models.control.approval import StepApproval
 from models.control.bounds import bound_target
+from models.control.case import Case, OutcomeCheck, Verb
 from models.control.clock_steps import bound_times
 from models.control.history import advance_history, end_refused_request
 from models.control.limits import Limits, combine_limits
 from models.control.outcome import Measurements, judge_outcome
-from models.control.reconcile import Case, OutcomeCheck, Verb, reconcile
+from models.control.reconcile import reconcile
 from models.control.state import (
     BlockedTarget,
     Intention,

@@ -21,8 +21,8 @@ from controller.view.job_view import JobView
 from controller.view.plan_rows import JobPlan
 from include.domain.graph import JobGraph, Operator
 from include.tables.plan_row import PlanRow
+from models.control.case import OutcomeCheck
 from models.control.readiness import Failure
-from models.control.reconcile import OutcomeCheck
 from models.control.state import Intention, JobHistory, ObservedJob, Origin
 from models.policies.observations import MEASURES, Observations
 from models.polling.seen_job import PolledJob

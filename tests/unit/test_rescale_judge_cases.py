@@ -7,7 +7,7 @@ import math
 from controller.log.delta_log import DeltaControlLog
 from controller.outcomes.judge_rescales import RescaleEvaluator
 from controller.outcomes.measure_outcome import measure_outcome
-from models.control.reconcile import OutcomeCheck
+from models.control.case import OutcomeCheck
 from models.policies.observations import Observations
 from tests.unit.test_rescale_judge import AFTER, BEFORE, SENT_S, confirmed, judged, log, seen, sent, view, windows
 

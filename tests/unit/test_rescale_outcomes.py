@@ -13,9 +13,9 @@ from controller.log.control_log import Provenance
 from controller.outcomes.rescale_outcomes import RescaleOutcome, append_outcomes
 from include.tables import RESCALE_OUTCOMES
 from include.tables.plan_row import PlanRow
+from models.control.case import OutcomeCheck, Verb
 from models.control.outcome import Measurements
 from models.control.readiness import Failure
-from models.control.reconcile import OutcomeCheck, Verb
 from models.control.state import JobHistory, ObservedJob
 
 BEFORE = Measurements(NOW_S - 900, 1000.0, math.nan, 0.1, 5.0, 3)

@@ -21,7 +21,7 @@ from include.control.restores import RestoreStore
 from include.settings import Mlflow, Paths, Settings
 from include.utc import DAY_S, HOUR_S
 from models.control.approval import StepApproval
-from models.control.reconcile import Verb
+from models.control.case import Verb
 from models.control.state import Mode
 
 FOUR_HOURS = replace(AUTO, foreign_change_hold_s=4 * HOUR_S)

@@ -9,8 +9,8 @@ import pytest
 from cluster_of_jobs import AUTO, Cluster, cluster_of
 from controlled_flink import ENRICH, SOURCE
 
+from models.control.case import OutcomeCheck
 from models.control.limits import Limits
-from models.control.reconcile import OutcomeCheck
 
 pytestmark = pytest.mark.covers("harm slots-twice")
 

@@ -23,8 +23,9 @@ from controller.log.delta_log import DeltaControlLog, open_control_log
 from controller.log.log_codec import action_of, case_of
 from include.settings import PROJECT
 from include.tables import CONTROL_LOG
+from models.control.case import Case, Verb
 from models.control.limits import Limits
-from models.control.reconcile import Case, Verb, reconcile
+from models.control.reconcile import reconcile
 from models.control.state import Intention, Mode, ObservedJob, Origin
 from models.control.step_review import Review, Situation, Step, let_pass, lower, veto
 

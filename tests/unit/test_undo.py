@@ -10,8 +10,8 @@ from controlled_flink import ENRICH, SOURCE, World, controlled
 
 from include.control.holds import Hold, HoldStore
 from include.control.undo_orders import UndoOrder, UndoStore, find_order
+from models.control.case import OutcomeCheck
 from models.control.limits import Limits
-from models.control.reconcile import OutcomeCheck
 from models.control.state import Mode
 from models.control.undo import Undo, name_hold
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from models.control.case import Case, OutcomeCheck, Verb
 from models.control.history import advance_history
 from models.control.limits import Limits
-from models.control.reconcile import Case, OutcomeCheck, Verb, reconcile
+from models.control.reconcile import reconcile
 from models.control.state import JobHistory, Mode, ObservedJob, Request
 
 NOW_S = 1_000_000.0
