@@ -157,11 +157,11 @@ def measure_doubt() -> list[str]:
     off = np.abs(np.concatenate([
         [np.log(draw_shape(family, draws)(shares)) for _ in range(400)] for family in FAMILIES
     ]))  # fmt: skip
-    lines = ["| busy share | off in 80% | off in 95% | s(b) |", "|---|---|---|---|"]
+    lines = ["| busy share | off in 80% | off in 95% | s(b) | 1.28 s(b) | 1.96 s(b) |", "|---|---|---|---|---|---|"]
     for share, most, nearly, sd in zip(
         shares, *np.quantile(off, (0.8, 0.95), axis=0), light_load_sd(shares), strict=True
     ):
-        lines.append(f"| {share:.0%} | {most:.2f} | {nearly:.2f} | {sd:.2f} |")
+        lines.append(f"| {share:.0%} | {most:.2f} | {nearly:.2f} | {sd:.2f} | {1.28 * sd:.2f} | {1.96 * sd:.2f} |")
     return lines
 
 

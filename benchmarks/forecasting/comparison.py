@@ -154,7 +154,7 @@ def judge(ours: Row, others: Sequence[Row]) -> str:
 
 
 def tabulate_first_days(rows: Sequence[Row], names: Sequence[str]) -> Table:
-    """Return the table of the first days: losses of ours over those of the repeated day before, what q90 covers."""
+    """Return the table of the first days: losses of ours / of the repeated day before, and what q90 covers."""
     by = {(row["trace"], row["day"]): row for row in rows}
     headings = ["trace"]
     for day in FIRST_DAYS:
@@ -166,7 +166,7 @@ def tabulate_first_days(rows: Sequence[Row], names: Sequence[str]) -> Table:
         cells = [name]
         for day in FIRST_DAYS:
             row = by[name, day]
-            cells += [f"{row[f'pinball_{level}'] / row[f'repeated_{level}']:.1f}" for level in ("q50", "q90")]
+            cells += [f"{row[f'pinball_{level}']:.2f} / {row[f'repeated_{level}']:.2f}" for level in ("q50", "q90")]
             cells.append(f"{row['coverage_q90']:.1%}")
         lines.append(tuple(cells))
     return Table(tuple(headings), tuple(lines))
@@ -181,8 +181,8 @@ def format_tables(kept: dict[str, Any]) -> str:
         count = sum(row[-1] == "all" for row in table.rows)
         parts += [f"Traces of the {side} side; all is met on {count} of {len(table.rows)}.", table.format()]
     parts.append(
-        "First days, a day ahead from every hour: losses of ours over those of the day before, repeated, whose one "
-        "value stands for all quantiles."
+        "First days, a day ahead from every hour: losses of ours / of the day before, repeated, whose one value stands "
+        "for all quantiles."
     )
     parts.append(tabulate_first_days(kept["first_days"], [*sides[0], *sides[1]]).format())
     return "\n\n".join(parts) + "\n"

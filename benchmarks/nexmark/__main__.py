@@ -174,7 +174,8 @@ def main(argv: list[str] | None = None, say: Callable[[str], None] = print) -> i
     if args.results is not None:
         command += f" with the truths{f', and {before},' if before else ''} of an earlier run on the same machine"
     head = f"{command}; all processors of the machine were {busy:.0%} busy on average."
-    part = f"{head}\n\n{tables}"
+    short = ["### What falls short", "", *(f"- {one}" for one in wrong or ["nothing"])]
+    part = "\n\n".join([head, tables, "\n".join(short)])
     write_text(args.document, put_between_marks(args.document.read_text(encoding="utf-8"), MARKS, part))
     say(f"written: {args.out / 'nexmark.json'} and {args.document}")
     return 0

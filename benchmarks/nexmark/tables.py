@@ -29,12 +29,12 @@ windows in which it was above 40% busy. Right within 10%.
 |---|---|---|---|---|---|---|"""
 _WANTED_HEAD = """### Parallelism wanted
 
-Of the vertex that limits the job, by load step: the changes that each policy made, in order, `-` for none. Late is the
-backlog at the end of a step, in seconds of the load. The least is the fewest subtasks that sustain the load, with the
-share of their capacity that it uses.
+Of the vertex that limits the job, by load step: the changes that each policy made, in order, `-` for none. Least is the
+fewest subtasks that sustain the load, with the share of their capacity that it uses. Late is the backlog at the end of
+a step, in seconds of the load.
 
-| query | policy | wanted, by step | at the end of each step | late at the ends, s |
-|---|---|---|---|---|"""
+| query | policy | wanted, by step | at the end of each step | least | late at the ends, s |
+|---|---|---|---|---|---|"""
 _STEPS_HEAD = """### Steps to a new load
 
 Changes of the limiting vertex after each change of the load, mean of both; beside it the mean number of
@@ -143,7 +143,6 @@ def _wanted(truths: Mapping[str, Truth], trials: Mapping[str, Mapping[str, JobTr
     lines = [_WANTED_HEAD]
     for query, jobs in trials.items():
         least = ", ".join(_least(truths[query], load) for load, _ in STEPS)
-        lines.append(f"| {query} | the least | | {least} | |")
         for policy, job in jobs.items():
             changes = list(_changes(job))
             paths = "; ".join(
@@ -154,12 +153,12 @@ def _wanted(truths: Mapping[str, Truth], trials: Mapping[str, Mapping[str, JobTr
                 for (load, _), pending in zip(STEPS, job.pending, strict=True)
             )
             ends = ", ".join(map(str, job.ends))
-            lines.append(f"| {query} | {policy} | {paths} | {ends} | {late} |")
+            lines.append(f"| {query} | {policy} | {paths} | {ends} | {least} | {late} |")
         if advised := jobs[TIDEWISE].advised:
             paths = "; ".join(
                 ", ".join(str(to) for step, to in advised if step == number) or "-" for number in range(len(STEPS))
             )
-            lines.append(f"| {query} | its own process, on Tidewise's job | {paths} | | |")
+            lines.append(f"| {query} | its own process, on Tidewise's job | {paths} | | {least} | |")
     return "\n".join(lines)
 
 

@@ -26,7 +26,7 @@ from lab.replay.scores import SEGMENTS
 
 DEFAULT = Planner().policy
 AFTER = "after_first_day"
-_RATIOS = {"/ bound": "cost_vs_bound", "/ best rival": "cost_vs_best_rival"}
+_RATIOS = {"/ bound": "cost_vs_bound", "/ best rival": "cost_vs_best_rival", "/ clairvoyant": "cost_vs_clairvoyant"}
 _RATES = {"rescales / day": "rescales_per_day", "late min / day": "late_minutes_per_day"}
 HEADINGS = ("policy", *_RATIOS, f"/ {DEFAULT}", "95% interval", "slot-hours", *_RATES)
 

@@ -82,7 +82,7 @@ def _watch_applied(version: str, log: LogRows, client: JobClient, job_id: str, r
     sent = [row for row in _rows(log, job_id) if row.sends and row.step_id == last.step_id]
     running = client.wait_for_parallelism(job_id, {}, timeout_s=_STARTS_S).parallelism
     took_s = last.decided_at_s - sent[0].decided_at_s
-    text = f"`enrich` 1 to {running[ENRICH]}, confirmed after {took_s:.0f} s"
+    text = f"`enrich` 1 to {running[ENRICH]} ({sent[0].origin}), confirmed {took_s:.0f} s after it was sent"
     results.note(version, "applied step", text, is_right=running[ENRICH] > 1)
 
 
@@ -121,7 +121,7 @@ def _lose_task_manager(version: str, cluster: LocalCluster, job_id: str, results
     failures = _count_failures(client, job_id)
     undisturbed = f"{version}: the job runs {_RUNS_ON_S} s without a further rescale"
     wait_until(lambda: _run_time_s(client, job_id) >= _RUNS_ON_S, _STARTS_S, undisturbed)
-    text = f"noticed after {noticed_s:.0f} s, RUNNING again after {back_s:.0f} s, `enrich` at {after[ENRICH]}"
+    text = f"noticed after {noticed_s:.0f} s, RUNNING again {back_s:.0f} s after the kill, `enrich` at {after[ENRICH]}"
     results.note(version, "lost TaskManager", text, is_right=failures > 0 and set(after) == set(before))
 
 
@@ -153,14 +153,15 @@ def _note_collected(version: str, settings: VersionSettings, rest_url: str, resu
     needed = {str(kind) for kind in Endpoint} - {str(Endpoint.KAFKA_OFFSETS), str(Endpoint.RESCALE)}
     findings = check_cluster(cluster_name(version), Cluster(rest_url=rest_url, slots_max=SLOTS), Settings())
     errors = [f"{one.check}: {one.text}" for one in findings if one.level is Level.ERROR]
-    text = "; ".join([f"{len(records):,} replies in {len(files)} polls", *(f"doctor: {one}" for one in errors)])
+    reported = f"doctor: {'; '.join(errors)}" if errors else f"doctor: {len(findings)} checks without an error"
+    text = f"{len(records):,} replies in {len(files)} polls; {reported}"
     results.note(version, "collect", text, is_right=not errors and needed <= kinds)
 
 
 def _note_history(version: str, client: JobClient, job_id: str, results: Results) -> None:
     known = read_version(version)
     if known is None or known < RESCALE_HISTORY_SINCE:
-        results.note(version, "rescale history", "-")
+        results.note(version, "rescale history", "none before 2.3")
         return
     result = json.loads(client.transport.get(f"/jobs/{job_id}/rescales/history").body)
     reported = [f"{one['triggerCause']} {one['terminalState']}" for one in result]

@@ -70,18 +70,14 @@ def save_results(results: Results, path: Path) -> None:
 def print_tables(results: Results) -> str:
     """Return ``docs/versions.md``."""
     ordered = sorted(results.versions, key=lambda text: [int(part) for part in text.split(".")])
-    rows = results.versions.values()
-    columns = [check for check in CHECKS if any(check in row for row in rows)]
-    alike = {check: {_cell(row, check) for row in rows} for check in columns if len(rows) > 1}
-    columns = [check for check in columns if len(alike.get(check, ())) != 1]
+    columns = [check for check in CHECKS if any(check in row for row in results.versions.values())]
     lines = [
         "# Versions and kinds of clusters",
         "",
         "Written by `python -m benchmarks.versions`, every cell from a run on a real cluster of two Java processes",
         "with the load job of `flink_job/`: the controller polls it, decides from its metrics and sends requests;",
-        "then a person's pin asks for more than there is; then the TaskManager is killed and started again. Seconds",
-        "count from the request and from the kill; the history is that of rescales, from 2.3 on. The doctor finds no",
-        "error unless one is named. A cell in **bold** is not as it has to be.",
+        "then a person's pin asks for more than there is; then the TaskManager is killed and started again. Names of",
+        "keys per version are in `include/flink/versions.py`. A cell in **bold** is not as it has to be.",
         "",
         f"| Flink | {' | '.join(columns)} |",
         f"|---|{'---|' * len(columns)}",
@@ -89,8 +85,6 @@ def print_tables(results: Results) -> str:
     lines += [
         f"| {version} | {' | '.join(_cell(results.versions[version], c) for c in columns)} |" for version in ordered
     ]
-    common = {check: text for check, texts in alike.items() if len(texts) == 1 for text in texts}
-    lines += [f"\n{check[0].upper()}{check[1:]}, on every version: {text}." for check, text in common.items()]
     if results.situations:
         lines += ["", "## Other clusters", "", "| what | Flink | seen |", "|---|---|---|"]
         lines += [

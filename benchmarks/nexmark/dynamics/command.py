@@ -54,14 +54,15 @@ def main(argv: Sequence[str]) -> int:
                     return 1
                 write_json(path, {"runs": [*_read_runs(path), run]})
         runs = _read_runs(path)
-        tables = print_tables(runs)
+        short = [f"- {text}" for text in list_shortfalls(runs)] or ["- nothing"]
+        tables = "\n".join([print_tables(runs), "", "### What falls short during a change", "", *short])
     except UsageError as error:
         print(f"nexmark: {error}", file=sys.stderr)
         return EXIT_USAGE
     except FlinkError as error:
         print(f"tidewise: nexmark failed: {error}", file=sys.stderr)
         return 1
-    print("\n".join([tables, "", *(f"falls short: {text}" for text in list_shortfalls(runs))]))
+    print(tables)
     write_text(args.document, put_between_marks(args.document.read_text(encoding="utf-8"), MARKS, tables))
     print(f"written: {path} and {args.document}")
     return 0

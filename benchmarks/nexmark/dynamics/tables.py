@@ -14,8 +14,10 @@ _HEADS: Mapping[str, str] = {
     "running_minutes": "running, min",
     "caught_up_minutes": "caught up, min",
     "wishes": "wishes",
-    "error_in_all_s": "error of the age, s",
-    "formula_in_all_s": "of backlog / rate, s",
+    "error_s": "error of the age, s",
+    "formula_s": "of backlog / rate, s",
+    "error_in_all_s": "with restarts: age, s",
+    "formula_in_all_s": "backlog / rate, s",
 }
 
 

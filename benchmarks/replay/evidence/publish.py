@@ -22,7 +22,9 @@ from benchmarks.replay.evidence.study_tables import (
     Cells,
     build_classes,
     build_loads,
+    build_over_bound,
     build_readme_table,
+    build_segments,
     describe_study,
     list_left_out,
 )
@@ -107,6 +109,7 @@ def format_pages(studies: Mapping[str, Study] | None = None) -> dict[Path, str]:
     tuning = select_study(rows, known["tuning"])
     if tuning:
         parts += ["### On tuning traces", describe_study(known["tuning"].about, tuning), summarise(tuning)]
+        parts += ["By class:", build_classes(tuning, _select_classes(classes, known["tuning"]))]
     for name, title in (("waits", "Where changes take their time"), ("scenarios", "Where plans should lose")):
         study = known[name]
         chosen = select_study(rows, study)
@@ -133,6 +136,11 @@ def _describe_test(study: Study, rows: Sequence[Row], classes: Mapping[str, str]
         "from a bootstrap over traces and seeds. Bold: the default, and what is cheaper.",
         describe_bound(rows),
         summarise(rows),
+        "Cost over the bound by trace:",
+        build_over_bound(rows),
+        "### Over the cheaper of our other two, by segment",
+        "`planner` and `controller_alone`; mean of the seeds, in brackets the worst seed.",
+        build_segments(rows, own),
         "### By class of load",
         f"{RULE} Measures of each trace: `benchmarks/replay/published/load_classes.csv`.",
         build_classes(rows, own),

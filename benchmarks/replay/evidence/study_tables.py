@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from statistics import geometric_mean
 from typing import Final
 
 import numpy as np
 
 from benchmarks.replay.cost_rows import is_rival
-from benchmarks.replay.cost_summary import AFTER, DEFAULT, collect_costs, compute_geometric_mean
+from benchmarks.replay.cost_summary import AFTER, DEFAULT, collect_costs, compute_geometric_mean, list_by_trace
 from benchmarks.replay.paired_intervals import compute_ratio
-from benchmarks.replay.replay_cases import Row
+from benchmarks.replay.replay_candidates import BOUND
+from benchmarks.replay.replay_cases import FLOOR, Row
 from benchmarks.replay.replay_tables import compute_mean
 from benchmarks.replay.rivals.rival_catalogue import BEST_CONSTANT, CONTROLLER_ALONE, FORMED
 
 Cells = list[list[str]]
 OWN: Final = ("planner", CONTROLLER_ALONE)
-"""Earlier policies of ours."""
+"""What the default is never to cost more than 1.01 times the cheaper of."""
 NO_FORECAST: Final = f"{DEFAULT}_no_forecast"
+SEGMENTS: Final = {"first_day": "first day", "after_first_day": "after it", "last_third": "last third"}
 TITLES: Final[Mapping[str, str]] = {
     DEFAULT: f"**Tidewise by default, `{DEFAULT}`**",
     NO_FORECAST: "Tidewise without forecast and plan",
@@ -66,6 +69,21 @@ def list_left_out(rows: Sequence[Row]) -> list[str]:
     """Return the policies of :data:`TITLES` without a row in either form."""
     run = {str(row["policy"]).removesuffix(FORMED) for row in rows}
     return [name for name in TITLES if name not in run]
+
+
+def build_segments(rows: Sequence[Row], classes: Mapping[str, str]) -> Cells:
+    """Return what the default costs over the cheaper of :data:`OWN`, per trace and segment: mean and worst seed."""
+    cells: Cells = [["trace", "class", *SEGMENTS.values()]]
+    for trace in dict.fromkeys(str(row["trace"]) for row in rows):
+        line = [trace, classes[trace]]
+        for segment in SEGMENTS:
+            own = [row for row in rows if (row["trace"], row["segment"]) == (trace, segment)]
+            costs = collect_costs(own, DEFAULT)
+            others = [collect_costs(own, name) for name in OWN]
+            ratios = [cost / min(other[key] for other in others) for key, cost in costs.items() if all(others)]
+            line.append(f"{geometric_mean(ratios):.3f} ({max(ratios):.3f})" if ratios else "-")
+        cells.append(line)
+    return cells
 
 
 def build_classes(rows: Sequence[Row], classes: Mapping[str, str]) -> Cells:
@@ -119,6 +137,14 @@ def build_loads(rows: Sequence[Row], policies: Sequence[str]) -> Cells:
 
 def _mean_late(rows: Sequence[Row], policy: str) -> str:
     return f"{compute_mean([row for row in rows if row['policy'] == policy], 'late_minutes_per_day'):.0f}"
+
+
+def build_over_bound(rows: Sequence[Row]) -> Cells:
+    """Return the cost over the bound by trace, of ours, the references and the two best rivals."""
+    known = {BOUND, FLOOR, BEST_CONSTANT, DEFAULT, NO_FORECAST, *OWN}
+    cells = list_by_trace(rows)
+    rivals = [line[0] for line in cells[1:] if is_rival(line[0])][:3]
+    return [cells[0], *(line for line in cells[1:] if line[0] in known or line[0] in rivals)]
 
 
 def describe_study(about: str, rows: Sequence[Row]) -> str:

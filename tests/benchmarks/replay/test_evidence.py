@@ -24,7 +24,7 @@ from benchmarks.replay.evidence.load_classes import measure_load
 from benchmarks.replay.evidence.publish import FIGURE, PAGE, format_pages, read_classes
 from benchmarks.replay.evidence.published_costs import COSTS, StaleRowsError, read_published, select_study
 from benchmarks.replay.evidence.studies import JOB, Study, Unit, list_forms, read_studies
-from benchmarks.replay.evidence.study_tables import build_readme_table
+from benchmarks.replay.evidence.study_tables import build_readme_table, build_segments
 from benchmarks.replay.evidence.unit_case import build_case
 from benchmarks.replay.evidence.unit_rows import join_units, place_file, read_rows, restore_units, run_unit
 from benchmarks.replay.replay_candidates import build_candidates, check_names
@@ -160,6 +160,14 @@ def test_the_readme_has_each_rival_in_its_cheaper_form() -> None:
     lines = build_readme_table(compared)[1:]
     assert [(line[0], line[1]) for line in lines[1:]] == [("DS2, best form", "2.500")]
     assert lines[0][1:] == ["1.500", "1.00", "2.0", "1.0"]
+
+
+def test_the_default_is_compared_with_the_cheaper_of_our_others_seed_by_seed() -> None:
+    rows = [build_row(DEFAULT, cost, seed=seed) for seed, cost in ((0, 10.0), (1, 12.0))]
+    rows += [build_row("planner", cost, seed=seed) for seed, cost in ((0, 20.0), (1, 8.0))]
+    rows += [build_row("controller_alone", cost, seed=seed) for seed, cost in ((0, 10.0), (1, 30.0))]
+    line = build_segments(rows, {"t": "rough"})[1]
+    assert line == ["t", "rough", "-", f"{1.5**0.5:.3f} (1.500)", "-"]
 
 
 @pytest.mark.parametrize(

@@ -179,5 +179,6 @@ def test_the_table_is_bold_where_a_rival_is_cheaper_than_the_default() -> None:
             rows.append({**row, **rates})
     cells = cost_summary.summarise(compare_costs(rows))
     assert [row[0] for row in cells[1:]] == ["clairvoyant", "**cheap**", "**programme**", "dear"]
-    assert cells[2][1:4] == ["**-**", "**1.000**", "**0.900**"]
-    assert cells[4][5] == "2.000"
+    assert cells[2][1:5] == ["**-**", "**1.000**", "**1.125**", "**0.900**"]
+    assert cells[4][3] == "2.500"
+    assert cells[4][6] == "2.000"
