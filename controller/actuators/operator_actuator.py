@@ -150,7 +150,7 @@ class OperatorActuator:
         """Return what Flink says, with what the resource adds; keeps the resource for the request that may follow."""
         with self._lock:
             self._judged.pop(job, None)
-        if observed.job_id is None or observed.requested is None:
+        if observed.requested is None:
             return observed
         if result.resource is None:
             return hinder(observed, result.obstacle, result.detail)

@@ -68,7 +68,7 @@ def answer_alarm(view: JobView, previous: EvaluationState, settings: Settings, n
     What it remembers stays: the next evaluation learns from the same polls when their windows are whole.
     """
     hosted = HostedPolicy.of(settings.planner.policy_of(view.cluster, view.job))
-    if view.looks is None or view.seen is None or match_kept(previous, view.seen.placed) is not None:
+    if view.seen is None or match_kept(previous, view.seen.placed) is not None:
         return previous
     looked = replace(view, observations=view.looks)
     try:
@@ -95,7 +95,7 @@ def _decide(
 ) -> tuple[ReactiveDecision, Mapping[str, int], HostMemory]:
     """Return what is decided, what runs as far as that is known, and the memory."""
     plan, why = _read_plan(view, settings), ""
-    if plan is not None and hosted.replans:
+    if plan is not None:
         plan = replace(plan, left=_recall(hosted, view.left, None))
     try:
         job = take_snapshot(view, settings, now_s) if hosted.reacts or hosted.replans else None

@@ -23,7 +23,7 @@ def note_lateness(history: JobHistory, case: Case) -> JobHistory:
     share = 1.0 if before.late_since_s is None else _CAUGHT_UP
     is_down = math.isinf(late_s)
     late_since_s = before.late_since_s if is_down else _since(before.late_since_s, now_s)
-    is_late = is_down or late_s > share * case.limits.late_after_s
+    is_late = late_s > share * case.limits.late_after_s
     is_stopped = is_down and history.in_flight is None
     return replace(
         history,

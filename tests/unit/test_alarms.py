@@ -15,6 +15,7 @@ from controller.evaluation.form_intention import form_intention
 from controller.memory.stored_memories import StoredMemories
 from controller.tick import TickSummary
 from controller.view.job_view import EvaluationState, JobView
+from include.domain.operator_matching import PlacedOperator
 from include.settings import Planner, Settings
 from models.policies.observations import MEASURES, Observations
 from models.polling.seen_job import PolledJob
@@ -107,6 +108,19 @@ def test_else_what_was_kept_stands(
     view: JobView, before: EvaluationState, looks: Observations | None, settings: Settings
 ) -> None:
     assert answer_alarm(replace(view, looks=looks), before, settings, NOW_S) is before
+
+
+def test_a_job_that_was_deployed_under_other_names_is_evaluated_when_its_turn_comes(
+    view: JobView, before: EvaluationState
+) -> None:
+    placed = [PlacedOperator(name, str(place) * 32, place) for place, name in enumerate(GRAPH.names)]
+    assert view.seen is not None
+    looks = minutes([0.0, 0.0, 25.0])
+    for names, is_answered in ((GRAPH.names, True), (("source", "before", "sink"), False)):
+        kept = tuple(replace(one, name=name) for one, name in zip(placed, names, strict=True))
+        asked = replace(view, looks=looks, seen=replace(view.seen, placed=tuple(placed)))
+        known = replace(before, operators=kept)
+        assert (answer_alarm(asked, known, SETTINGS, NOW_S) is not known) is is_answered
 
 
 def test_a_tick_says_how_many_jobs_are_behind() -> None:

@@ -117,6 +117,8 @@ def test_times_move_with_the_controller_s_clock_and_with_no_other() -> None:
     assert align_times(known, None, NOW_S, AUTO) == known
     new = align_times(replace(known, ahead_s=None), NOW_S - 9e5, NOW_S, AUTO)
     assert new == replace(known, ahead_s=9e5)  # it was so already
+    far = replace(known, ahead_s=None, held_until_s=NOW_S + 1e6)
+    assert align_times(far, NOW_S, NOW_S, AUTO).held_until_s == NOW_S + 1e6
     later = align_times(known, NOW_S, NOW_S + 902, AUTO)
     assert later.ahead_s == 902
     assert later.request_times_s == (NOW_S + 870,)
@@ -130,6 +132,11 @@ def test_times_move_with_the_controller_s_clock_and_with_no_other() -> None:
     assert (back.ahead_s, back.request_times_s) == (0.0, (NOW_S + 60,))  # at most a wait from now
     assert back.in_flight is not None
     assert (back.in_flight.sent_at_s, back.in_flight.deadline_s) == (NOW_S + 60, NOW_S + 360)
+    assert back.in_flight.slots_came_at_s == math.inf
+    came = replace(later, in_flight=replace(moved, slots_came_at_s=NOW_S + 880))
+    bound = align_times(came, NOW_S + 60, NOW_S + 60, AUTO).in_flight
+    assert bound is not None
+    assert bound.slots_came_at_s == NOW_S + 60
 
 
 @pytest.mark.parametrize("ahead_s", [-4 * HOUR_S, 90.0, 4 * HOUR_S])

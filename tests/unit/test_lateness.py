@@ -50,6 +50,7 @@ def since(given: Case) -> tuple[float | None, float | None]:
         (math.inf, LATE, (NOW_S - 300, NOW_S)),
         (101.0, DOWN, (NOW_S, None)),
         (math.inf, replace(KNOWN, in_flight=SENT), (None, None)),  # the stop of a rescale
+        (math.inf, replace(DOWN, in_flight=SENT), (None, NOW_S - 300)),  # it was down before
         (101.0, replace(LATE, late_since_s=NOW_S + 500), (NOW_S, None)),  # the clock was set back
         (101.0, replace(LATE, job_id="before"), (NOW_S - 300, None)),  # it was submitted anew
     ],

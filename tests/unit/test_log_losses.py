@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -166,3 +167,11 @@ def test_a_job_of_which_rows_are_missing_is_held_and_all_others_are_not(tmp_path
     assert log.read_history(JOB).held_until_s > NOW_S
     assert "rows of the control log are missing" in log.read_history(JOB).held_because
     assert log.read_history("live/whole").held_until_s == 0.0
+
+
+def test_what_is_told_of_the_jobs_of_another_cluster_is_left_to_its_controller(tmp_path, caplog) -> None:
+    write(tmp_path, JOB)
+    for file in tmp_path.rglob("log-*.json"):
+        file.write_text(json.dumps(json.loads(file.read_text()) | {"elsewhere/orders": 9}))
+    open_log(tmp_path).load()
+    assert not caplog.records

@@ -71,6 +71,13 @@ def test_when_it_had_caught_up_is_noted_once() -> None:
     assert describe_states(history.times_of_requests[0]).endswith("restored in 60 s, caught up after 120 s")
 
 
+def test_it_is_noted_of_the_request_that_is_judged_and_of_no_other() -> None:
+    outcome = OutcomeCheck(caught_up_at_s=NOW_S + 120)
+    for history in (replace(confirm(), to_judge=None), replace(confirm(), times_of_requests=())):
+        case = Case(NOW_S + 700, None, RUNS, history, AUTO, outcome)
+        assert advance_history(case, reconcile(case)).times_of_requests == history.times_of_requests
+
+
 def test_times_stay_with_a_job_that_is_deployed_anew() -> None:
     case = Case(NOW_S + 60, None, replace(RUNS, job_id="k"), confirm(), AUTO)
     action = reconcile(case)

@@ -9,6 +9,7 @@ import pytest
 
 from controller.limits.limits_of_job import open_limits
 from controller.limits.lost_restraints import OF_SETTINGS, find_lost_restraints, name_confirmation
+from controller.limits.settings_memory import FOLDER
 from include.control.approvals import ApprovalStore, WaitingStep, answer_step
 from include.control.lifted_blocks import LiftedBlock, LiftedBlockStore
 from include.settings import SETTINGS_FILE_VARIABLE, SettingsError, check_settings, load_settings
@@ -434,3 +435,11 @@ def test_what_is_asked_before_a_request_tightens_at_once_and_loosens_late(watche
     guards = watched.limits(31).guards
     assert (guards.heap_share_max, guards.gc_share_max, guards.triggers_checkpoint) == (0.9, 0.1, True)
     assert guards.max_age_s(600) == 1800
+
+
+@pytest.mark.parametrize("is_rehearsal", [False, True])
+def test_a_rehearsal_leaves_nothing_of_what_was_in_force(watched: Watched, is_rehearsal: bool) -> None:
+    settings = check_settings({"paths": {"lake": str(watched.path.parent / "lake"), "raw": "raw"}})
+    reader = open_limits(settings, lambda: NOW_S, load_settings, is_rehearsal=is_rehearsal)
+    reader.read_limits("live", "orders", {})
+    assert (watched.path.parent / "lake" / FOLDER).exists() is not is_rehearsal
