@@ -144,12 +144,7 @@ def describe_measurement(tables: Tables, raw: Path) -> dict[str, Any]:
         "operator": observed["operator"],
         "raw_line": line,
         "raw_metrics": metrics,
-        "bronze": last.asDict() | {"observed_at": format_time(last["observed_at"])},
-        "metrics": [
-            {"id": metric["id"], "sum": format_number(metric["sum"]), "avg": format_number(metric["avg"])}
-            for metric in last["metrics"]
-            if metric["id"] in SHOWN
-        ],
+        "source_file": last["source_file"],
         "before": {"observed_at": format_time(before["observed_at"])},
         "differences": describe_differences(before, last),
         "hand": {
@@ -205,7 +200,6 @@ def describe_decision(tables: Tables, settings: Settings, operator: str) -> dict
             "cluster": step["cluster"],
             "job": step["job"],
             "apply_at": format_time(step["apply_at"]),
-            "reason": step["reason"],
             "verb": decided["verb"],
             "decided_at": format_time(decided["at"]),
         },

@@ -44,11 +44,11 @@ class Cluster(Section):
         600.0,
         ge=0,
         le=DAY_S,
-        description="s; how long a rise waits for slots of a new node, until past requests tell how long",
+        description="s; how long a rise waits for slots, until past requests tell",
     )
     actuator: Literal["rest", "kubernetes", "none"] = Field(
         "rest",
-        description="by what requests go: `rest` (Flink's REST API), `kubernetes` (the operator), `none`",
+        description="`rest`: Flink's REST API, `kubernetes`: the operator, `none`",
     )
     job_names: Annotated[Text, AfterValidator(check_job_names)] | None = Field(
         None,

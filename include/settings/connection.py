@@ -80,7 +80,7 @@ SecretReference = Annotated[Text, AfterValidator(_secret)]
 
 
 class Connection(Section):
-    """TLS, authentication and proxy of a cluster; files, variables and connections are named, no secret is written."""
+    """TLS, authentication and proxy of a cluster."""
 
     ca_file: Text | None = Field(None, description="PEM file of trusted certificates; unset: the system's")
     client_cert_file: Text | None = Field(None, description="PEM file of the client certificate")

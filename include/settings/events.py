@@ -19,7 +19,7 @@ _WIDTH = 1.25  # of the range around a value that is given without one
 
 
 class Event(Section):
-    """A time in which a load is another than its history says, such as a sale. Its name may be chosen freely."""
+    """A time in which a load is another than its history says, such as a sale."""
 
     starts_at: TimeWithZone = Field(description="when it begins (ISO 8601 with a zone)")
     ends_at: TimeWithZone = Field(description="when it ends (ISO 8601 with a zone)")

@@ -9,7 +9,7 @@ from include.utc import DAY_S
 
 
 class Health(Section):
-    """Thresholds of what `tidewise status` reports; nothing is decided or stopped by them."""
+    """Thresholds of what `tidewise status` reports."""
 
     controller_late_s: float = Field(
         180.0, gt=0, le=DAY_S, description="s; time without a tick, after which a controller is late"

@@ -31,7 +31,7 @@ class Kubernetes(Section):
         description="act: parallelism is written; guide: the operator's autoscaler acts, and gets a least "
         "parallelism ahead of load",
     )
-    full_upgrade: bool = Field(False, description="a step is sent although the operator stops the job for it")
+    full_upgrade: bool = Field(False, description="steps are sent for which the operator stops the job")
     timeout_s: float = Field(15.0, ge=0.1, le=300, description="s; of a reply")
 
     @model_validator(mode="after")

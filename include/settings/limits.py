@@ -40,7 +40,7 @@ Pin = Annotated[int | dict[str, int], BeforeValidator(_check_pin)]
 
 
 class Blackout(Section):
-    """A window in which nothing is sent. A name may be chosen freely; windows of all levels count."""
+    """A window in which nothing is sent; windows of all levels count."""
 
     cron: Annotated[str, AfterValidator(check_cron)] = Field(
         description="when a window begins: five fields, by the clock of time_zone"
@@ -60,7 +60,7 @@ class Blackout(Section):
 
 
 class Steps(Section):
-    """Largest change of one rescale, for the slots and for each operator. What is larger is done in several."""
+    """Largest change of one rescale, for the slots and for each operator; a larger one is done in several."""
 
     up_max_slots: int | None = Field(None, ge=1, le=SLOTS_MAX, description="slots that one rescale may add")
     up_max_share: float | None = Field(
@@ -100,7 +100,7 @@ class _Level(Section):
         None,
         ge=1,
         le=100,
-        description="steps rolled back or failed within a day, from which on the job is in dry-run until lifted",
+        description="steps rolled back or failed within a day that put the job in dry-run until lifted",
     )
     steps: Steps = Steps()
     blackouts: dict[BlackoutName, Blackout] = Field(default_factory=dict)
@@ -133,7 +133,7 @@ class ClusterLimits(_Level):
 
 
 class OperatorLimits(Section):
-    """Limits of one operator of a job, by its name. A job without an operator of that name is held."""
+    """Limits of one operator. A job without an operator of that name is held."""
 
     parallelism_min: int | None = Field(None, ge=1, le=SLOTS_MAX, description="least parallelism that is asked for")
     parallelism_max: int | None = Field(None, ge=1, le=SLOTS_MAX, description="largest parallelism that is asked for")
@@ -167,7 +167,7 @@ class JobLimits(_Level):
     )
     fed_by: tuple[Text, ...] = Field(
         (),
-        description="jobs of the cluster whose output it reads: while one is rescaled or catches up, the other waits",
+        description="jobs of the cluster whose output it reads",
     )
     operators: dict[Text, OperatorLimits] = Field(default_factory=dict)
     schedules: dict[BlackoutName, SlotSchedule] = Field(default_factory=dict)
@@ -230,7 +230,7 @@ class FleetLimits(_Level):
         3,
         ge=1,
         le=100,
-        description="steps rolled back or failed within a day, from which on the job is in dry-run until lifted",
+        description="steps rolled back or failed within a day that put the job in dry-run until lifted",
     )
     jobs: dict[JobKey, JobLimits] = Field(default_factory=dict)
 

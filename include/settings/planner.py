@@ -27,7 +27,7 @@ class Capacity(Section):
 
 
 class Costs(Section):
-    """What slots, lateness and rescales cost in one unit, and how often failures and overload are expected."""
+    """What slots, lateness and rescales cost in one unit."""
 
     resource_weight: Weight = Field(0.2, description="cost of a minute with all slots of the job")
     late_weight: Weight = Field(0.4, description="cost of a late minute")
@@ -59,13 +59,13 @@ class Timing(Section):
     )
     slots_wait_s: Seconds = Field(
         0.0,
-        description="s; until a new TaskManager's slots come: a rise is sent so much ahead",
+        description="s; how much ahead a rise is sent, until a new TaskManager's slots come",
     )
     apply_every_s: int = Field(300, ge=1, le=DAY_S, description="s; time between two evaluations of a job")
 
 
 class JobGoals(Section):
-    """What the people of one job ask for, where that is another than for all: see `[planner.costs]`."""
+    """What the people of one job ask for, in place of `[planner.costs]`."""
 
     late_after_s: float | None = Field(None, gt=0, le=DAY_S, description="s; a lateness that the job tolerates")
     recovery_within_s: float | None = Field(

@@ -8,7 +8,7 @@ from include.settings.section import Days, Section
 
 
 class Retention(Section):
-    """How long rows are kept; unset: for ever. Raw files and bronze are what everything else can be made of again."""
+    """How long rows are kept; unset: for ever. All else can be made again of raw files and bronze."""
 
     raw_days: Days | None = Field(None, description="days of raw files, which stay until they are ingested")
     bronze_days: Days | None = Field(None, description="days of bronze tables")

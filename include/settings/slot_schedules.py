@@ -33,7 +33,7 @@ class OperatorRange(Section):
 
 
 class SlotSchedule(Section):
-    """A window in which a job keeps to other slots. A name may be chosen freely; of several the strictest holds."""
+    """A window in which a job keeps to other slots; of several the strictest holds."""
 
     cron: Annotated[str, AfterValidator(check_cron)] = Field(
         description="when a window begins: five fields, by the clock of time_zone"

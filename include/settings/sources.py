@@ -23,7 +23,7 @@ MetricName = Annotated[Text, must_fit(r"[A-Za-z_:][A-Za-z0-9_:]*", _NO_METRIC)]
 
 
 class MetricNames(Section):
-    """Names of Flink's metrics on the server, where the reporter's scopes or a relabelling change them."""
+    """Names of Flink's metrics on the server, where scopes or a relabelling change them."""
 
     job_label: MetricName = Field("job_name", description="label with the name of the job")
     prefix: str = Field(
@@ -42,9 +42,9 @@ class Prometheus(Section):
     prefix: Annotated[str, must_fit(r"(/[A-Za-z0-9._~:@-]+)*", _NO_PATH)] = Field(
         "", description='path before `/api/v1`: `"/prometheus"` for Mimir, `"/select/0/prometheus"` for VictoriaMetrics'
     )
-    tenant: Text | None = Field(None, description="value of the header `X-Scope-OrgID` (Mimir, Loki's and Cortex' kin)")
+    tenant: Text | None = Field(None, description="value of the header `X-Scope-OrgID`")
     matchers: tuple[Annotated[Text, must_fit(_MATCHER, _NO_MATCHER)], ...] = Field(
-        (), description="further label matchers that select this cluster, such as `'namespace=\"prod\"'`"
+        (), description="label matchers that select this cluster: `'namespace=\"prod\"'`"
     )
     live: bool | None = Field(None, description="polled in the place of REST; unset: without a rest_url")
     step_s: int = Field(
@@ -88,11 +88,11 @@ SourceKey = Annotated[str, must_fit(r".*\S.*/.*\S.*", _NO_SOURCE)]  # which slas
 
 
 class Kafka(Section):
-    """Brokers of topics that the jobs of a cluster read: end offsets tell what arrives, also while a job is down."""
+    """Brokers of topics that jobs read: end offsets tell what arrives, also while a job is down."""
 
     bootstrap_servers: Annotated[Text, AfterValidator(_bootstrap)] = Field(description="host:port, comma-separated")
     topics: dict[SourceKey, tuple[Topic, ...]] = Field(
-        default_factory=dict, description='`"job/operator"` of a source, operator or vertex id -> topics that it reads'
+        default_factory=dict, description='`"job/operator"` or `"job/vertex id"` of a source -> topics that it reads'
     )
     writes: dict[Text, tuple[Topic, ...]] = Field(
         default_factory=dict,

@@ -32,7 +32,7 @@ class Backtest(Section):
 
 
 class MemoryGuard(Section):
-    """What the memory of the TaskManagers must be like before slots are given back."""
+    """Memory of the TaskManagers above which no slots are given back."""
 
     heap_share_max: float = Field(
         0.9,
@@ -45,7 +45,7 @@ class MemoryGuard(Section):
         0.3,
         gt=0,
         le=1,
-        description="share of time in garbage collection above which no slots are given back",
+        description="share of time in garbage collection",
     )
     state_per_slot_max_mib: float = Field(
         32_768.0,
@@ -68,7 +68,7 @@ class Apply(Section):
     )
     trigger_checkpoint: bool = Field(
         True,
-        description="a checkpoint is asked for with a request: after it from Flink 1.20 on, before it in older ones",
+        description="a checkpoint is asked for with a request",
     )
     checkpoint_max_age_s: float | None = Field(
         None,
@@ -109,15 +109,18 @@ class Apply(Section):
 
 
 class SettingsChanges(Section):
-    """When a change of the settings counts for a controller that runs; what tightens counts at once."""
+    """When a change counts for a controller that runs."""
 
     loosen_after_s: float = Field(
-        60.0, ge=0, le=HOUR_S, description="s; how long a file stands until what loosens counts"
+        60.0,
+        ge=0,
+        le=HOUR_S,
+        description="s; how long a file stands until what loosens counts; what tightens counts at once",
     )
 
 
 class Schedules(Section):
-    """When each DAG runs: cron expressions in UTC, five fields; an empty one: when it is triggered."""
+    """When each DAG runs: cron expressions in UTC; an empty one: when it is triggered."""
 
     control: Cron = Field("*/15 * * * *", description="the controller is started again; a run lasts until the next")
     hour: CronOrNone = Field("5 * * * *", description="raw files become tables, forecasts and plans are made")

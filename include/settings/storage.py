@@ -162,7 +162,7 @@ class Storage(Section):
         None, description="address of a store other than AWS's: http://minio:9000"
     )
     region: Annotated[str, Field(pattern=r"^[a-z0-9-]{1,50}$")] | None = Field(
-        None, description="region of the buckets; with an endpoint us-east-1 unless given"
+        None, description="region of the buckets; us-east-1 with an endpoint"
     )
     connection_id: Annotated[str, Field(pattern=r"^\w{1,200}$")] | None = Field(
         None,
@@ -181,7 +181,7 @@ class Backup(Section):
 
 
 class Spark(Section):
-    """How a Spark session is started when the master's own configuration does not say."""
+    """How a Spark session is started, where the master does not say."""
 
     master: Annotated[Text, AfterValidator(_master)] = Field(
         "local[*]", description="master URL: local[*], spark://host:7077, yarn, k8s://..."
