@@ -16,6 +16,9 @@ FAILS, SPARES_SAVEPOINT = Reason.JOB_FAILS, Reason.SAVEPOINT_IN_PROGRESS
 HARMLESS = frozenset({SPARES_SAVEPOINT, Reason.UNDO, Reason.SLOTS_MISSING})
 """Why a request is taken back that did nothing wrong: its target may be tried again at once."""
 _TWICE = 2
+_ONE_LOSS_S = 300.0
+"""Failures for slots that were lost are one for so long: Flink deploys to a TaskManager that is gone, again and again,
+until its heartbeat times out (50 s unless set), and a new one takes a minute or two."""
 
 
 def find_failure(case: Case) -> tuple[Request, Failure] | None:
@@ -32,11 +35,20 @@ def find_failure(case: Case) -> tuple[Request, Failure] | None:
         else:
             known.add(one.kind)
     known -= {block.failure for block in history.blocked}  # a rescale was their cause, and may be again
-    new: list[list[Failure]] = [one for kind, one in later.items() if kind not in known and len(one) >= _TWICE]
+    new: list[list[Failure]] = [one for kind, one in later.items() if kind not in known and _count(one) >= _TWICE]
     if not new:
         return None
     most = max(new, key=len)
     return request, max(most, key=lambda one: one.at_s)
+
+
+def _count(failures: list[Failure]) -> int:
+    """Return how often a job failed in one way; while the slots that one loss has taken are away, that was once."""
+    count, until_s = 0, -math.inf
+    for one in sorted(failures, key=lambda failure: failure.at_s):
+        if not one.lacks_slots or one.at_s >= until_s:
+            count, until_s = count + 1, one.at_s + _ONE_LOSS_S
+    return count
 
 
 def _since_s(request: Request) -> float:

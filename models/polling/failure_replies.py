@@ -31,6 +31,9 @@ _LACKS_SLOTS = (
     "TaskExecutor with id",
     "heartbeat of taskmanager",
     "no longer reachable",
+    "RecipientUnreachableException",
+    "TaskExecutorGateway",  # a request to a TaskManager, which did not reply
+    "PartitionConnectionException",
     "The TaskExecutor is shutting down",
 )
 

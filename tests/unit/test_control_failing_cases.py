@@ -62,6 +62,20 @@ def test_a_job_that_has_failed_once_may_go_on() -> None:
     assert gone_back_to(failing(failures=BROKEN[:1])) is None
 
 
+@pytest.mark.parametrize(
+    ("after_s", "is_taken_back"), [((0, 1, 20, 50, 290), False), ((0, 300), True), ((0, 60, 120, 180, 240, 300), True)]
+)
+def test_a_task_manager_that_is_lost_is_one_failure_until_another_is_there(
+    after_s: tuple[float, ...], is_taken_back: bool
+) -> None:
+    """Flink deploys to it until its heartbeat times out; one that is lost again and again is the request's fault."""
+    lost = tuple(Failure(NOW_S - 400 + one, "it is unreachable", "unreachable", lacks_slots=True) for one in after_s)
+    case = failing(replace(SENT, sent_at_s=NOW_S - 500), lost)
+    assert (gone_back_to(case) == TWO) is is_taken_back
+    of_the_job = tuple(replace(one, lacks_slots=False) for one in lost)
+    assert gone_back_to(failing(replace(SENT, sent_at_s=NOW_S - 500), of_the_job)) == TWO
+
+
 def test_failures_that_the_job_had_before_are_not_the_request_s() -> None:
     """Flink may have forgotten those of before when it tells the later ones."""
     assert gone_back_to(failing(replace(SENT, failures_before=("broken",)))) is None

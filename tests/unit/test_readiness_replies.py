@@ -132,6 +132,12 @@ def test_a_failure_is_its_innermost_cause_whatever_numbers_it_has() -> None:
         "x\nCaused by: org.apache.flink.runtime.jobmanager.scheduler.NoResourceAvailableException: no slots",
         "org.apache.flink.runtime.io.network.netty.exception.RemoteTransportException: Connection unexpectedly closed",
         "org.apache.flink.util.FlinkException: The TaskExecutor is shutting down.",
+        # of 2.1.3, while it deployed to a TaskManager that had been killed a few seconds before
+        "org.apache.flink.runtime.rpc.exceptions.RecipientUnreachableException: Could not send message"
+        " [RemoteRpcInvocation(TaskExecutorGateway.submitTask(TaskDeploymentDescriptor, JobMasterId, Duration))] from"
+        " sender [Actor[pekko://flink/temp/taskmanager_0$Ewb]] to recipient [Actor[pekko.tcp://flink@127.0.0.1:4]]",
+        "java.util.concurrent.TimeoutException: Invocation of [RemoteRpcInvocation(TaskExecutorGateway.submitTask("
+        "TaskDeploymentDescriptor, JobMasterId, Duration))] at recipient [pekko.tcp://flink@10.0.0.1:4] timed out.",
     ],
 )
 def test_lost_task_managers_and_missing_slots_are_recognised(text: str) -> None:
