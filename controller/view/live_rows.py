@@ -52,6 +52,4 @@ def _rows_of(cluster: str, job: str, graph: JobGraph, windows: Observations) -> 
 
 
 def _column(values: object, kind: pa.DataType) -> pa.Array:
-    if pa.types.is_timestamp(kind):
-        return pa.array(values).cast(pa.timestamp("us")).cast(kind)
     return pa.array(values, kind, from_pandas=pa.types.is_floating(kind))  # NaN: nobody knows

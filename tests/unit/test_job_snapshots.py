@@ -95,3 +95,12 @@ def test_the_settings_may_name_a_source_by_its_vertex_id() -> None:
 def test_a_step_of_a_job_that_is_not_seen_has_a_name_of_its_own() -> None:
     known, wanted = view(seen=seen()), {"source": 1, "map": 5}
     assert name_step(view(), RUNNING, wanted) == name_step(view(), RUNNING, wanted) != name_step(known, RUNNING, wanted)
+
+
+@pytest.mark.parametrize(("told", "slots"), [(None, 2), (4, 4)])
+def test_slots_of_a_task_manager_are_those_of_the_settings_and_else_of_the_cluster(
+    told: int | None, slots: int
+) -> None:
+    settings = SETTINGS.model_copy(update={"clusters": {"c": Cluster(taskmanager_slots=told)}})
+    known = replace(view(seen=seen(), observations=windows(500.0)), cluster="c", taskmanager_slots=2)
+    assert take_snapshot(known, settings, NOW_S).taskmanager_slots == slots

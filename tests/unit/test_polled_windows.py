@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from controlled_cluster import ControlledCluster, controlled_cluster
 from fastapi.testclient import TestClient
@@ -132,6 +133,8 @@ def test_files_are_bounded_replaced_and_outlive_the_process(tmp_path: Path) -> N
 
     add(0, 100, 1.0)
     add(0, 3, 5.0, "other")
+    of_three = replace(form_windows(0, 3, 5.0), parallelism=np.ones((3, 3), dtype=int))
+    assert len(list_live_rows("c", {"redeployed": JobView("c", "redeployed", seen=SEEN, observations=of_three)})) == 0
     add(90, 20, 2.0)
     live = LiveWindows(str(tmp_path)).read()["c"]
     sources = live.windows.filter(live.windows["is_source"]).to_pylist()

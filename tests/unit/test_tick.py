@@ -24,6 +24,7 @@ from controller.view.job_view import EvaluationState
 from controller.wiring import build_ticker
 from include.flink.raw_format import RawRecord
 from include.lake_table import LakeTable
+from include.live_windows import LiveWindows
 from include.settings import Mlflow, Paths, Settings, SettingsError
 from include.tables import CONTROLLER_MEMORY, PLANS
 from lab.commands.history import HistoryRequest, write_history
@@ -121,6 +122,17 @@ def test_jobs_are_known_from_their_first_poll(settings: Settings) -> None:
     assert not summary.problems
     assert sum(summary.decisions.values()) == 3
     assert {row["reason"] for row in read_log(Path(settings.paths.lake))} >= {"new_job_id"}
+    assert LiveWindows(settings.paths.lake).read() == {}  # a rehearsal leaves them to the controller
+
+
+def test_between_two_evaluations_the_last_minutes_are_looked_at(settings: Settings) -> None:
+    ticker = start(settings)
+    first = ticker.tick()
+    assert (first.is_evaluation, first.alarms) == (True, 0)
+    assert all(one.looks is None for one in ticker.view.jobs.values())
+    second = tick(ticker)
+    assert not second.is_evaluation
+    assert all(one.looks is not None for one in ticker.view.jobs.values())
 
 
 @pytest.mark.covers("apply_review 9")
