@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from controlled_cluster import ControlledCluster, controlled_cluster
 from fastapi.testclient import TestClient
@@ -18,6 +17,7 @@ from controller.view.job_view import JobView
 from controller.view.live_rows import list_live_rows
 from fleet.fleet_reader import FleetReader
 from fleet.health import Fault, judge_cluster
+from include.domain.graph import JobGraph
 from include.live_windows import FOLDER, HELD_WINDOWS, LiveJob, LiveWindows
 from include.settings import Health, load_settings
 from include.tables import CONTROL_LOG
@@ -133,8 +133,9 @@ def test_files_are_bounded_replaced_and_outlive_the_process(tmp_path: Path) -> N
 
     add(0, 100, 1.0)
     add(0, 3, 5.0, "other")
-    of_three = replace(form_windows(0, 3, 5.0), parallelism=np.ones((3, 3), dtype=int))
-    assert len(list_live_rows("c", {"redeployed": JobView("c", "redeployed", seen=SEEN, observations=of_three)})) == 0
+    redeployed = replace(SEEN, graph=JobGraph.from_operators(GRAPH.operators[:1]))
+    views = {"redeployed": JobView("c", "redeployed", seen=redeployed, observations=form_windows(0, 3))}
+    assert len(list_live_rows("c", views)) == 0
     add(90, 20, 2.0)
     live = LiveWindows(str(tmp_path)).read()["c"]
     sources = live.windows.filter(live.windows["is_source"]).to_pylist()
