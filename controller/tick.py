@@ -202,7 +202,7 @@ class Ticker:
         return len(faults)
 
     def _evaluate(self, view: FleetView, settings: Settings, now_s: int, decide: Decide) -> int:
-        """Decide about each job; return of how many what is kept is another than before."""
+        """Evaluate each job; return for how many a state came back."""
         unknown = [name for name in view.jobs if name not in self._kept]
         if unknown:
             nothing = dict[JobKey, EvaluationState]()

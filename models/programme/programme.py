@@ -4,9 +4,10 @@
     go_j(k, z, a)   = the same after the stop of a rescale
     V_j = min( stay_j(k), min over k' of rescale + go_j(k') )
 
-k is the size, z the standardised level of the load, a the age of the oldest record.  Finite horizon, solved backwards
-(Bellman); at its end a backlog costs the time that it takes to work off.  One reward for all: slots, late minutes and
-rescales in the prices of ``[planner.costs]``.
+k is the size, z the standardised level of the load, a the age of the backlog: the time in which as much would arrive.
+Finite horizon, solved backwards (Bellman); at its end a backlog costs the time that it takes to work off.  One reward
+for all: slots, late minutes and rescales in the prices of ``[planner.costs]``, and where they are set a budget's price
+of slots, schedules of slots and the recovery goal (``Problem.held``).
 
 A rescale waits before it stops the job, which goes on at its size meanwhile: for a checkpoint, and for slots where they
 are missing.  Deviation: at later steps the size to go to is chosen at the stop; what is decided now, and each step of a
