@@ -186,6 +186,7 @@ def run_part(
             before.savepoint if before else "",
             folder / "savepoints",
             hours.running(),
+            before.actions[-1][1] if before and before.actions else None,
         ),
     )
     result = run_policy(plan, calibration, folder, None, say)

@@ -57,6 +57,7 @@ class Part:
         savepoint: that it goes on from; empty: it is the first.
         savepoints: folder of the one that ends it.
         beside: goes on while the policy decides.
+        slots: what the job was asked for last; None: it is the first part.
     """
 
     number: int
@@ -65,6 +66,7 @@ class Part:
     savepoint: str
     savepoints: Path
     beside: AbstractContextManager[None]
+    slots: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,8 @@ def run_policy(
     policy, live, part = POLICIES[plan.policy], JOBS[calibration.query], plan.part
     first_per_s = integrate(plan.trace, plan.starts_s, plan.starts_s + 1)
     first = calibration.find_parallelism(first_per_s, START_UTILISATION)
+    if part is not None and part.slots is not None:
+        first = part.slots  # another would be somebody's change, after which the controller leaves the job alone
     if policy.starts_at_peak:
         first = calibration.find_parallelism(max(rate for _, rate in plan.trace), START_UTILISATION)
     pace = plan.pace.autoscaler if policy.settings else {}
