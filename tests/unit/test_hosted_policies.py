@@ -14,6 +14,7 @@ from models.hosting.host import HostedPolicy, HostMemory, Plan, evaluate_hosted,
 from models.hosting.memories import store
 from models.policies.job_snapshot import Snapshot
 from models.policies.tuning.capacity_history import ObservedCapacity
+from models.scheduling.slot_bounds import BoundedWindow, SlotBounds
 from tests.unit.test_evaluation import FALL, NOW_S, PLANNED_S, SETTINGS, seen, view, windows
 from tests.unit.test_replanning_policies import CountingPolicy, ask
 
@@ -59,7 +60,9 @@ def test_a_policy_without_memory_has_no_text() -> None:
 
 def test_a_policy_that_reacts_and_is_asked_elsewhere_leaves_the_job_and_its_memory() -> None:
     memory = HostMemory(plan_as_of_s=1.0, policy=7)
-    decision, after = evaluate_hosted(HostedPolicy("x", Decides.REACTS), memory, NOW_S, snapshot(), None)
+    scheduled = SlotBounds((BoundedWindow("day", NOW_S - 60, NOW_S + 60, 2, 4),))
+    job = replace(snapshot(), bounds=scheduled)
+    decision, after = evaluate_hosted(HostedPolicy("x", Decides.REACTS), memory, NOW_S, job, None)
     assert (decision.wanted, decision.reason) == (None, "nothing was seen of it lately")
     assert after.policy == 7
 

@@ -13,6 +13,7 @@ from controller.leases.lease import LeaseLostError
 from controller.log.delta_log import DeltaControlLog, open_control_log
 from controller.log.last_entries import HISTORY_DAYS
 from controller.log.log_witness import LogWitness
+from controller.log.unknown_jobs import leave_alone
 from include.lake_table import LakeTable
 from include.tables import CONTROL_LOG
 from include.utc import DAY_S
@@ -167,6 +168,10 @@ def test_a_job_of_which_rows_are_missing_is_held_and_all_others_are_not(tmp_path
     assert log.read_history(JOB).held_until_s > NOW_S
     assert "rows of the control log are missing" in log.read_history(JOB).held_because
     assert log.read_history("live/whole").held_until_s == 0.0
+
+
+def test_a_job_of_which_no_row_is_left_is_held_as_well() -> None:
+    assert leave_alone(JOB, None, NOW_S, "rows are missing").history.held_because == "rows are missing"
 
 
 def test_what_is_told_of_the_jobs_of_another_cluster_is_left_to_its_controller(tmp_path, caplog) -> None:
