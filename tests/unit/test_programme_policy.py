@@ -13,11 +13,14 @@ from include.settings import Planner
 from models.hosting.host import HostedPolicy, HostMemory, Plan, evaluate_hosted
 from models.hosting.memories import store
 from models.policies.evaluation.reactive_decision import ReactiveDecision
+from models.policies.protocol import PastLoads
 from models.policies.situations import assume_untrained
+from models.policies.tidewise.past_law import learn_past_loads
 from models.policies.tidewise.programme_choice import find_age
 from models.policies.tidewise.programme_memory import PlannedLoad, ProgrammeMemory
 from models.policies.tidewise.programme_policy import Programme
 from models.programme.capacity_belief import BacklogChange, CapacityBelief, measure_capacity_error
+from models.programme.load_paths import DAY
 from models.scheduling.demand import LEVELS, SourceForecast
 
 
@@ -162,6 +165,21 @@ def test_a_plan_leaves_the_load_that_it_expects() -> None:
     assert path is not None
     assert path[0] == pytest.approx(7000.0, rel=0.01)
     assert planned.total(job.now_s // 300 + 288) is None
+
+
+def law_of(steps: int, since: int = 0) -> str:
+    """Return the law of a load that was seen for so many steps."""
+    at = np.arange(since, since + steps)
+    return learn_past_loads([PastLoads(at, 1000.0 + 500.0 * np.sin(at / DAY * 2 * np.pi))])[0].law
+
+
+@pytest.mark.parametrize(("seen", "is_taken"), [(24, True), (3 * DAY - 12, False)])
+def test_a_job_that_was_evaluated_before_its_history_was_known_goes_on_with_the_plan_s_law(
+    seen: int, is_taken: bool
+) -> None:
+    own, left = law_of(seen, 3 * DAY - seen), law_of(3 * DAY)
+    after = Programme().accept_plan(ProgrammeMemory(law=own), ProgrammeMemory(law=left))
+    assert (after.law == left, after.law == own) == (is_taken, not is_taken)
 
 
 def test_a_backlog_counts_by_its_records() -> None:

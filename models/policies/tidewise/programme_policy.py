@@ -32,7 +32,7 @@ from models.policies.tidewise.unseen import describe_load_unseen, describe_unsee
 from models.programme.choice import describe_choice
 from models.programme.law_state import LawState
 from models.programme.load_law import expect_now, observe
-from models.programme.load_paths import STEP_S
+from models.programme.load_paths import DAY, STEP_S
 from models.scheduling.figures import format_clock, format_count
 from models.scheduling.slot_problem import SlotProblem
 
@@ -86,8 +86,13 @@ class Programme:
         return made, replace(memory, due=due, charges=charges.shorten())
 
     def accept_plan(self, memory: ProgrammeMemory, left: ProgrammeMemory) -> ProgrammeMemory:
-        """Return the memory after a newer plan: its load and its steps replace those of the last one."""
-        return replace(memory, planned=left.planned, due=left.due, charges=left.charges)
+        """Return the memory after a newer plan: its load and its steps replace those of the last one.
+
+        Of a job that was evaluated before its history was known, the plan's law of the load counts: it has seen more.
+        """
+        knows_more = LawState.read(left.law).seen > LawState.read(memory.law).seen + DAY
+        law = left.law if knows_more else memory.law
+        return replace(memory, law=law, planned=left.planned, due=left.due, charges=left.charges)
 
     def drop_plan(self, memory: ProgrammeMemory) -> ProgrammeMemory:
         """Return the memory of a job without a plan that counts: none of its steps is due any more."""
