@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-import time
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -209,14 +209,21 @@ def test_limits_bound_what_a_review_has_let_pass() -> None:
 
 @pytest.mark.covers("harm review-fails")
 def test_a_review_that_takes_too_long_vetoes_and_is_left_alone_for_a_while() -> None:
-    now_s, calls = [0.0], []
+    now_s, calls, may_end, others = [0.0], [], threading.Event(), set(threading.enumerate())
 
-    def sleep(*_: object) -> Review:
+    def wait(*_: object) -> Review:
         calls.append(1)
-        time.sleep(0.4)
+        may_end.wait(60)
         return let_pass()
 
-    slow = NamedReview("slow", sleep, timeout_s=0.05, monotonic=lambda: now_s[0])
+    def end() -> None:
+        """Have the call that waits come to its end."""
+        may_end.set()
+        for thread in set(threading.enumerate()) - others:
+            thread.join(60)
+        may_end.clear()
+
+    slow = NamedReview("slow", wait, timeout_s=0.05, monotonic=lambda: now_s[0])
     reviews = StepReviews((slow,))
     for _ in range(50):  # a fleet: no job waits for it again
         action = reconcile(reviews(JOB, CASE, NAMES))
@@ -225,10 +232,10 @@ def test_a_review_that_takes_too_long_vetoes_and_is_left_alone_for_a_while() -> 
     now_s[0] = PAUSE_S + 1
     assert reconcile(reviews(JOB, CASE, NAMES)).reason == "review_failed"
     assert len(calls) == 1  # the first call has not come to an end
-    time.sleep(0.4)
+    end()
     reviews(JOB, CASE, NAMES)
     assert len(calls) == 2
-    time.sleep(0.5)  # it has ended, and is still left alone
+    end()  # it has ended, and is still left alone
     reviews(JOB, CASE, NAMES)
     assert len(calls) == 2
 
