@@ -95,7 +95,7 @@ def _decide(
 ) -> tuple[ReactiveDecision, Mapping[str, int], HostMemory]:
     """Return what is decided, what runs as far as that is known, and the memory."""
     plan, why = _read_plan(view, settings), ""
-    if plan is not None:
+    if plan is not None and hosted.replans:
         plan = replace(plan, left=_recall(hosted, view.left, None))
     try:
         job = take_snapshot(view, settings, now_s) if hosted.reacts or hosted.replans else None

@@ -47,9 +47,7 @@ def _rows_of(cluster: str, job: str, graph: JobGraph, windows: Observations) -> 
         "pending_records": windows.pending_records[rows, operators],
         "age_s": windows.latency_ms[rows, operators] / 1000.0,
     }
-    columns = [_column(values[field.name], field.type) for field in SCHEMA]
+    columns = [  # NaN: nobody knows
+        pa.array(values[field.name], field.type, from_pandas=pa.types.is_floating(field.type)) for field in SCHEMA
+    ]
     return pa.table(columns, schema=SCHEMA)
-
-
-def _column(values: object, kind: pa.DataType) -> pa.Array:
-    return pa.array(values, kind, from_pandas=pa.types.is_floating(kind))  # NaN: nobody knows

@@ -167,7 +167,7 @@ class JobLimits(_Level):
     )
     fed_by: tuple[Text, ...] = Field(
         (),
-        description="jobs of the cluster whose output it reads",
+        description="jobs of the cluster whose output it reads: while one is rescaled or catches up, the other waits",
     )
     operators: dict[Text, OperatorLimits] = Field(default_factory=dict)
     schedules: dict[BlackoutName, SlotSchedule] = Field(default_factory=dict)

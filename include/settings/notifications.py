@@ -14,7 +14,7 @@ _check_page = partial(check_http_url, write="write https://airflow.example.org/t
 
 
 class Notifications(Section):
-    """Messages to a webhook."""
+    """Messages to a webhook, one for each fault and hour; none while Airflow has no such connection."""
 
     connection_id: Text = Field("tidewise_webhook", description="Airflow connection of the webhook")
     page_url: Annotated[str, AfterValidator(_check_page)] | None = Field(

@@ -68,7 +68,7 @@ class Apply(Section):
     )
     trigger_checkpoint: bool = Field(
         True,
-        description="a checkpoint is asked for with a request",
+        description="a checkpoint is asked for with a request: after it from Flink 1.20 on, before it in older ones",
     )
     checkpoint_max_age_s: float | None = Field(
         None,
