@@ -191,9 +191,11 @@ def _end_lost_request(history: JobHistory, case: Case) -> JobHistory:
 
 
 def _end_unfilled_request(history: JobHistory, case: Case) -> JobHistory:
-    unfilled = history.in_flight
-    held = _hold_foreign(_accept_requested(_note_failure(history, case), case), case, "Flink did not fill a request")
-    return replace(held, unfilled=None if unfilled is None or unfilled.is_rollback else unfilled)
+    unfilled, ended = history.in_flight, _accept_requested(_note_failure(history, case), case)
+    is_back = unfilled is None or unfilled.is_rollback
+    if unfilled is not None and is_back and count_missing(unfilled, case.observed):
+        return ended  # nobody changed the job: the next decision is free
+    return replace(_hold_foreign(ended, case, "Flink did not fill a request"), unfilled=None if is_back else unfilled)
 
 
 def _note_failure(history: JobHistory, case: Case) -> JobHistory:

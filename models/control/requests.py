@@ -57,7 +57,7 @@ def follow_request(case: Case) -> Action | None:
 def _wait_in_flink(case: Case, request: Request) -> Action | None:
     """Return what is done with a request that Flink has, and would end a savepoint for or lacks slots for."""
     spared = _spare_savepoint(case, request)
-    if spared is not None or request.is_rollback or not count_missing(request, case.observed):
+    if spared is not None or not count_missing(request, case.observed):
         return spared
     return wait_for_slots(case, request, may_withdraw=_may_roll_back(case)) or _withdraw(case, request)
 
@@ -111,7 +111,9 @@ def _describe_wait(case: Case, request: Request) -> str:
 def _withdraw(case: Case, request: Request) -> Action:
     """Take a bound back that Flink could not fill, so that it does not jump there later."""
     if request.is_rollback:
-        return Action(Verb.REFUSE, Reason.NOT_FILLED, "the earlier parallelism did not come back in time")
+        missing = count_missing(request, case.observed)
+        lacks = f": it lacks {format_count(missing, 'slot')}, and is no longer waited for" if missing else ""
+        return Action(Verb.REFUSE, Reason.NOT_FILLED, f"the earlier parallelism did not come back in time{lacks}")
     if not _may_roll_back(case):
         return Action(Verb.REFUSE, Reason.NOT_FILLED, "not filled in time, and nothing may be sent to withdraw it")
     return _take_back(case, request)

@@ -111,11 +111,38 @@ def test_a_savepoint_is_spared_though_slots_are_missing() -> None:
     assert outcome_of(reconcile(follow(replace(saves, readiness=None), FORCED))) == (Verb.WAIT, "slots_missing")
 
 
-def test_what_takes_a_request_back_is_not_given_up_for_slots_that_are_missing() -> None:
-    """They were the job's before, and there is nothing to go back to from it."""
-    back = replace(SENT, is_rollback=True, sent_at_s=NOW_S - 3600, deadline_s=NOW_S - 3420, arrived_at_s=NOW_S - 3599)
-    back = replace(back, slots_came_at_s=math.inf)
-    assert outcome_of(reconcile(follow(replace(ASKED, free_slots=1), back))) == (Verb.WAIT, "in_flight")
+BACK = replace(SENT, is_rollback=True, slots_came_at_s=math.inf)
+LACKS = replace(ASKED, free_slots=1, is_elastic=True)
+
+
+def go_back(sent_s_ago: float, desired: object, **limits: object) -> Case:
+    """Return the case of a job that goes back and lacks slots."""
+    sent_at_s = NOW_S - sent_s_ago
+    back = replace(BACK, sent_at_s=sent_at_s, deadline_s=sent_at_s + 180, arrived_at_s=sent_at_s + 1)
+    return replace(follow(LACKS, back, **limits), desired=desired)
+
+
+def test_a_way_back_waits_for_its_slots_as_a_rise_does() -> None:
+    wanted = follow(LACKS).desired
+    for case in (go_back(500, None), go_back(3600, wanted), go_back(500, None, pin_all=3, is_held=True)):
+        assert outcome_of(reconcile(case)) == (Verb.WAIT, "slots_missing")
+
+
+@pytest.mark.parametrize(("sent_s_ago", "limits"), [(700, {}), (700, {"is_held": True}), (60, {"pin_all": 3})])
+def test_a_way_back_without_slots_leaves_the_job_to_the_next_decision(
+    sent_s_ago: float, limits: dict[str, object]
+) -> None:
+    """The job waits neither without an end nor on hold, and a person's demand is carried out after the cool-down."""
+    case = go_back(sent_s_ago, None, **limits)
+    action = reconcile(case)
+    assert outcome_of(action) == (Verb.REFUSE, "not_filled")
+    assert action.detail.endswith("did not come back in time: it lacks 1 slot, and is no longer waited for")
+    history = advance_history(case, action)
+    assert (history.in_flight, history.unfilled, history.known_requested) == (None, None, FOUR)
+    assert (history.held_until_s, history.bad_steps_s) == (0.0, ())
+    pinned = Limits(mode=Mode.AUTO, pin_all=3)
+    sent = reconcile(replace(case, history=history, limits=pinned, now_s=NOW_S + pinned.cooldown_s))
+    assert outcome_of(sent) == (Verb.RESCALE, "pin")
 
 
 def test_only_a_savepoint_that_failed_since_the_request_is_to_be_asked_for_again() -> None:
