@@ -18,7 +18,7 @@ from controller.view.load_forecasts import COLUMNS as FORECAST_COLUMNS
 from controller.view.load_forecasts import NO_FORECASTS, LoadForecasts, forecasts_of
 from controller.view.plan_rows import JobKey, JobPlan, PolicyMemory
 from include.control.restores import RestoreStore
-from include.domain.graph import BY_KEY, JobGraph, Operator
+from include.domain.graph import BY_KEY, MAX_PARALLELISM, JobGraph, Operator
 from include.domain.operator_matching import PlacedOperator
 from include.domain.slots import DEFAULT_GROUP
 from include.lake_table import LakeTable, date_of, is_after, is_between, is_in, timestamp_of
@@ -37,7 +37,6 @@ _GRAPH = (
     *(*_JOB, "job_id", "observed_at", "operator", "position", "upstream", "ship_strategies"),
     *("max_parallelism", "partitions", "slot_sharing_group"),
 )
-KEY_GROUPS = 128  # Flink's default
 
 
 class _Cached(NamedTuple):
@@ -213,7 +212,7 @@ def _graph_of(rows: list[dict[str, Any]]) -> JobGraph:
             Operator(
                 row["operator"],
                 tuple(row["upstream"] or ()),
-                row["max_parallelism"] or KEY_GROUPS,
+                row["max_parallelism"] or MAX_PARALLELISM,
                 partitions=row["partitions"],
                 is_keyed=BY_KEY in (row["ship_strategies"] or ()),
                 slot_sharing_group=row["slot_sharing_group"] or DEFAULT_GROUP,

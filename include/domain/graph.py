@@ -9,6 +9,8 @@ from include.domain.slots import DEFAULT_GROUP, count_slots
 
 BY_KEY = "HASH"
 """How Flink names an edge whose records go by key."""
+MAX_PARALLELISM = 128
+"""Key groups of a vertex whose maximum nobody set, with up to 85 subtasks: Flink's default."""
 
 
 class GraphError(ValueError):
@@ -30,7 +32,7 @@ class Operator:
 
     name: str
     upstream: tuple[str, ...] = ()
-    max_parallelism: int = 128
+    max_parallelism: int = MAX_PARALLELISM
     partitions: int | None = None
     is_keyed: bool = False
     slot_sharing_group: str = DEFAULT_GROUP

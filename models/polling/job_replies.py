@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from include.domain.graph import MAX_PARALLELISM
 from include.domain.quarantine_rules import Rule
 from include.flink.job_states import ALIGNED, CHECKPOINT_COMPLETED, RUNNING, STOPPED_STATES
 from models.polling.faults import ReplyError, shorten
 from models.polling.reply_values import encodable, read_count, read_time_ms, require_object
 
-_DEFAULT_KEY_GROUPS = 128
 # Bare NaN and Infinity are no JSON: they are read as the texts that they are.
 _DECODER = json.JSONDecoder(parse_constant=str)
 
@@ -122,7 +122,7 @@ def read_job(result: object) -> JobReply:
                 vertex_id=vertex["id"],
                 name=encodable(vertex["name"]) if isinstance(vertex.get("name"), str) else "",
                 parallelism=read_count(vertex.get("parallelism")),
-                max_parallelism=read_count(vertex.get("maxParallelism")) or _DEFAULT_KEY_GROUPS,
+                max_parallelism=read_count(vertex.get("maxParallelism")) or MAX_PARALLELISM,
                 state=str(vertex.get("status", "")),
                 slot_sharing_group=str(vertex.get("slotSharingGroupId") or ""),
             )

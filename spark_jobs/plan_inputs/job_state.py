@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from include.domain.finished_operators import FINISHED, drop_finished
-from include.domain.graph import BY_KEY, GraphError, JobGraph, Operator
+from include.domain.graph import BY_KEY, MAX_PARALLELISM, GraphError, JobGraph, Operator
 from include.domain.operator_matching import PlacedOperator
 from include.domain.slots import DEFAULT_GROUP, count_slots
 from include.settings import Cluster
@@ -114,7 +114,7 @@ def graph_of(operators: Sequence[Mapping[str, Any]]) -> JobGraph:
             Operator(
                 name,
                 at_work[name],
-                entry.get("max_parallelism", 128),
+                entry.get("max_parallelism", MAX_PARALLELISM),
                 partitions=entry.get("partitions"),
                 is_keyed=BY_KEY in entry.get("ship_strategies", ()),
                 slot_sharing_group=entry.get("slot_sharing_group") or DEFAULT_GROUP,
