@@ -34,7 +34,7 @@ from include.settings.refusals import faults_of
 SECTION = """[clusters.{name}]
 rest_url = "{rest_url}"   # the JobManager's REST API
 slots_max = {slots}   # most slots of one job{has}
-"""
+{paid}"""
 WHOLE = f"""# Tidewise settings: docs/settings.md has every key, and `tidewise doctor` says whether these work here.
 {SECTION}
 [limits]
@@ -61,11 +61,13 @@ class InitOptions:
 
     Attributes:
         slots: that the cluster has; None when it was not asked.
+        taskmanager_slots: of a TaskManager where a single job runs, which pays whole ones; else 1.
     """
 
     rest_url: str
     name: str
     slots: int | None
+    taskmanager_slots: int = 1
 
 
 def suggest_name(rest_url: str) -> str:
@@ -88,8 +90,8 @@ def check_url(rest_url: str) -> str:
     return rest_url.rstrip("/")
 
 
-def ask_slots(rest_url: str) -> int:
-    """Return how many slots the cluster has.
+def ask_slots(rest_url: str) -> tuple[int, int]:
+    """Return how many slots the cluster has, and of how many a job pays whole TaskManagers.
 
     Raises:
         InitError: no Flink answers there.
@@ -98,7 +100,10 @@ def ask_slots(rest_url: str) -> int:
     config, finding = check_address("cluster", probe)
     if config is None:
         raise InitError(f"{finding.text}: {finding.remedy} (--offline writes the file without asking)")
-    return max(int(probe.get_json("/overview", {}).get("slots-total", 0)), 1)
+    overview = probe.get_json("/overview", {})
+    total, managers = int(overview.get("slots-total", 0)), int(overview.get("taskmanagers", 0))
+    is_alone = overview.get("jobs-running") == 1 and managers > 0 and total % managers == 0
+    return max(total, 1), max(total // managers, 1) if is_alone else 1
 
 
 def ask_person(options: argparse.Namespace, ask: Callable[[str], str]) -> InitOptions:
@@ -114,19 +119,21 @@ def ask_person(options: argparse.Namespace, ask: Callable[[str], str]) -> InitOp
         return ask(f"{question} [{suggested}]: ").strip() or suggested
 
     rest_url = check_url(answer(options.rest_url, "Address of the JobManager's REST API", DEFAULT_URL))
-    slots = None if options.offline else ask_slots(rest_url)
+    slots, of_taskmanager = (None, 1) if options.offline else ask_slots(rest_url)
     name = answer(options.name, "Name of the cluster", suggest_name(rest_url))
     try:
         check_cluster_name(name)
     except ValueError as refused:
         raise InitError(str(refused)) from refused
-    return InitOptions(rest_url, name, slots)
+    return InitOptions(rest_url, name, slots, of_taskmanager)
 
 
 def render(answers: InitOptions, template: str = WHOLE) -> str:
     """Return the text of the file, or of the cluster's section alone."""
     has = f"; the cluster has {answers.slots}" if answers.slots else ""
-    return template.format(rest_url=answers.rest_url, name=answers.name, slots=answers.slots or 64, has=has)
+    of_one, why = answers.taskmanager_slots, "its single job pays whole TaskManagers; 1 where others may share them"
+    paid = f"taskmanager_slots = {of_one}   # {why}\n" if of_one > 1 else ""
+    return template.format(rest_url=answers.rest_url, name=answers.name, slots=answers.slots or 64, has=has, paid=paid)
 
 
 def read_clusters(target: Path) -> set[str]:

@@ -77,9 +77,7 @@ def write_settings(folder: Path, pace: Pace, rest_url: str = "") -> dict[str, st
         rest_url: of the cluster; without it the stages before the run read the history at the product's pace.
     """
     waits = [] if not pace.slots_after_s else ["", "[planner.timing]", f"slots_wait_s = {pace.slots_after_s:g}"]
-    # The runs are measured by slots, not by whole TaskManagers, which a single job is else taken to pay.
-    priced = [f"slots_max = {SLOTS}", "taskmanager_slots = 1"]
-    lines = [*waits, "", f"[clusters.{CLUSTER}]", *priced, *(["elastic = true"] if waits else [])]
+    lines = [*waits, "", f"[clusters.{CLUSTER}]", f"slots_max = {SLOTS}", *(["elastic = true"] if waits else [])]
     if rest_url:
         lines += [
             f'rest_url = "{rest_url}"',

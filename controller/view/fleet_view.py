@@ -72,12 +72,10 @@ class FleetViewer:
             one = result[0] if len(result) == 1 else None
             present, before = () if one is None else listed[one].placed, versions.get(name, ())
             plan = plans.get(name)
-            slots = self._history.slots.get(name[0])
             observed = JobView(
                 *name,
                 seen=None if one is None else listed[one],
                 graph=graphs.get(name),
-                taskmanager_slots=1 if slots is None else slots.of_taskmanager,
                 has_failed=name in failed,
             )
             try:

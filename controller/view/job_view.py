@@ -85,7 +85,6 @@ class JobView:
         models: of the job; None without a champion that knows it.
         left: what the policy of the newest plan left for the evaluations until the next; None when it was refused.
         slots_wait_s: until slots come that a rise of it lacks, as learnt of its cluster; None before any came.
-        taskmanager_slots: slots of a TaskManager, as its cluster shows.
         has_failed: whether it has ended by a failure, and no other of its name runs.
     """
 
@@ -99,7 +98,6 @@ class JobView:
     models: JobModels | None = None
     left: PolicyMemory | None = None
     slots_wait_s: float | None = None
-    taskmanager_slots: int = 1
     has_failed: bool = False
 
     @property
@@ -141,7 +139,7 @@ def take_snapshot(view: JobView, settings: Settings, now_s: int) -> Snapshot:
         options=options,
         models=view.models,
         bounds=SlotBounds.of(schedules, now_s, now_s + HOUR_S * settings.planner.horizon_h),
-        taskmanager_slots=settings.cluster(view.cluster).taskmanager_slots or view.taskmanager_slots,
+        taskmanager_slots=settings.cluster(view.cluster).taskmanager_slots,
         seed=draw_seed(f"{view.cluster}/{view.job}", now_s),
     )
 

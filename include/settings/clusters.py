@@ -29,12 +29,11 @@ class Cluster(Section):
     poll_every_s: float = Field(60.0, ge=POLL_LEAST_S, le=HOUR_S, description="s; time between two polls")
     slots_max: int = Field(64, ge=1, le=SLOTS_MAX, description="most slots of one job")
     slots_total: int | None = Field(None, ge=1, le=10**9, description="slot budget: most slots of all its jobs")
-    taskmanager_slots: int | None = Field(
-        None,
+    taskmanager_slots: int = Field(
+        1,
         ge=1,
         le=SLOTS_MAX,
-        description="slots of a TaskManager, of which a job pays whole ones; 1 where jobs share them; unset: "
-        "as Flink shows for a single job, else 1",
+        description="slots of a TaskManager, of which a job pays whole ones; 1 where jobs share them",
     )
     elastic: bool | None = Field(
         None,

@@ -81,9 +81,8 @@ class Settings(Section):
 
     @property
     def taskmanager_slots(self) -> dict[str, int]:
-        """Cluster -> slots of a TaskManager, of those whose settings say it."""
-        known = {name: one.taskmanager_slots for name, one in self.clusters.items()}
-        return {name: slots for name, slots in known.items() if slots is not None}
+        """Cluster -> slots of a TaskManager, of which a job pays whole ones."""
+        return {name: one.taskmanager_slots for name, one in self.clusters.items()}
 
     def job_limits(self, cluster: str, job: str) -> JobLimits:
         """Return the limits that are set for a job itself; a job that is not named has none."""

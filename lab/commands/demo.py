@@ -49,7 +49,6 @@ rest_url = "{rest_url}"
 window_s = 10
 poll_every_s = 5
 slots_max = {slots}
-taskmanager_slots = 1
 
 [clusters.demo.limits]
 mode = "{mode}"

@@ -78,13 +78,10 @@ class TaskSlots:
 
     Attributes:
         total, free: of all TaskManagers.
-        of_taskmanager: of one, where a single job runs, which pays whole ones; else 1, since others may take the rest,
-            and where the TaskManagers are not alike.
     """
 
     total: int
     free: int
-    of_taskmanager: int = 1
 
 
 def decode(body: str) -> Any:
@@ -281,10 +278,7 @@ def read_overview(result: object) -> TaskSlots:
         raise ReplyError(Rule.MISSING_FIELD, "slots-total, slots-available")
     if not 0 <= free <= total:
         raise ReplyError(Rule.WRONG_TYPE, shorten(f"{free} of {total} slots are free"))
-    managers = reply.get("taskmanagers")
-    if reply.get("jobs-running") != 1 or type(managers) is not int or managers < 1 or total % managers:
-        return TaskSlots(total, free)
-    return TaskSlots(total, free, max(total // managers, 1))
+    return TaskSlots(total, free)
 
 
 def _text(reply: Mapping[str, Any], field: str) -> str:

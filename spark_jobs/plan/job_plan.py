@@ -191,7 +191,7 @@ def situation_of(task: PlanTask, state: JobState) -> Situation:
         options=task.settings.planner.for_job(state.cluster, state.job),
         models=models,
         bounds=_bound_slots(task, state),
-        taskmanager_slots=task.settings.cluster(state.cluster).taskmanager_slots or 1,
+        taskmanager_slots=task.settings.cluster(state.cluster).taskmanager_slots,
         seed=draw_seed(f"{state.cluster}/{state.job}", task.as_of_s),
     )
     forecast = _forecast(graph, _under_present_names(state, state.bins))

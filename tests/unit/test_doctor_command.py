@@ -49,6 +49,26 @@ def test_init_writes_what_the_doctor_accepts(file, capsys):
     }
 
 
+@pytest.mark.parametrize(
+    ("overview", "paid"),
+    [
+        ({"taskmanagers": 3, "jobs-running": 1}, {"taskmanager_slots": 4}),
+        ({"taskmanagers": 3, "jobs-running": 2}, {}),  # another job may take what is left of a TaskManager
+        ({"taskmanagers": 5, "jobs-running": 1}, {}),  # they are not alike
+        ({"taskmanagers": 12, "jobs-running": 1}, {}),
+        ({"taskmanagers": 0, "jobs-running": 1}, {}),
+        ({"jobs-running": 1}, {}),
+    ],
+)
+def test_init_says_where_a_job_pays_whole_taskmanagers(file, overview, paid):
+    answers = flink_answers() | {"/overview": (200, {"slots-total": 12, "slots-available": 2, **overview})}
+    with serve(answer_from(answers)) as url:
+        assert init.main(["--rest-url", url, "--name", "prod", "--yes", "--file", str(file)]) == 0
+    written = tomllib.loads(file.read_text())
+    assert written["clusters"]["prod"] == {"rest_url": url, "slots_max": 12, **paid}
+    assert check_settings(written)
+
+
 def test_init_asks_a_person(file):
     answers = iter(["", "orders-prod"])
     asked = []

@@ -97,10 +97,8 @@ def test_a_step_of_a_job_that_is_not_seen_has_a_name_of_its_own() -> None:
     assert name_step(view(), RUNNING, wanted) == name_step(view(), RUNNING, wanted) != name_step(known, RUNNING, wanted)
 
 
-@pytest.mark.parametrize(("told", "slots"), [(None, 2), (4, 4)])
-def test_slots_of_a_task_manager_are_those_of_the_settings_and_else_of_the_cluster(
-    told: int | None, slots: int
-) -> None:
-    settings = SETTINGS.model_copy(update={"clusters": {"c": Cluster(taskmanager_slots=told)}})
-    known = replace(view(seen=seen(), observations=windows(500.0)), cluster="c", taskmanager_slots=2)
+@pytest.mark.parametrize(("cluster", "slots"), [(Cluster(), 1), (Cluster(taskmanager_slots=4), 4)])
+def test_slots_of_a_task_manager_are_those_of_the_settings_as_in_plans(cluster: Cluster, slots: int) -> None:
+    settings = SETTINGS.model_copy(update={"clusters": {"c": cluster}})
+    known = replace(view(seen=seen(), observations=windows(500.0)), cluster="c")
     assert take_snapshot(known, settings, NOW_S).taskmanager_slots == slots

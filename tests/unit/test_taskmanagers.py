@@ -14,7 +14,6 @@ from lab.replay.hosted_driver import HostedDriver
 from lab.replay.programme_forms import FORMS
 from models.hosting.host import HostMemory, evaluate_hosted
 from models.policies.tidewise.programme_policy import Programme
-from models.polling.job_replies import read_overview
 from models.programme.choice import ProgrammeDecision, describe_choice
 from models.programme.problem import CostTerms
 from models.scheduling.expectation import Expectation
@@ -28,22 +27,6 @@ def test_whole_taskmanagers_are_paid() -> None:
     assert TERMS.count_paid(slots).tolist() == [12, 8, 12, 12, 16]
     assert replace(TERMS, taskmanager_slots=1).count_paid(slots).tolist() == slots.tolist()
     assert [count_paid(slots, 8) for slots in (1, 8, 9)] == [8, 8, 16]
-
-
-@pytest.mark.parametrize(
-    ("further", "slots"),
-    [
-        ({"taskmanagers": 3, "jobs-running": 1}, 4),
-        ({"taskmanagers": 3, "jobs-running": 2}, 1),  # another job may take what is left of a TaskManager
-        ({"taskmanagers": 5, "jobs-running": 1}, 1),  # they are not alike
-        ({"taskmanagers": 0, "jobs-running": 1}, 1),
-        ({"taskmanagers": 3}, 1),
-        ({"jobs-running": 1}, 1),
-    ],
-)
-def test_flink_shows_what_a_taskmanager_has(further: dict[str, Any], slots: int) -> None:
-    assert read_overview({"slots-total": 12, "slots-available": 2, **further}).of_taskmanager == slots
-    assert read_overview({"slots-total": 0, "slots-available": 0, **further}).of_taskmanager == 1
 
 
 @pytest.mark.parametrize("load", [4400.0, 5300.0, 6200.0])
