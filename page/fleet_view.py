@@ -170,7 +170,7 @@ def line_of(look: LakeSnapshot, job: JobStatus) -> JobRow:
         load=load,
         peak_q90_per_s=find_peak(plan, now_s),
         next_step=next((step for step in job.steps if (step.apply_at_s or 0.0) >= now_s), None),
-        saving=saving_of(job, now_s, look.days.get(key, ()), look.settings.taskmanager_slots.get(job.cluster, 1)),
+        saving=saving_of(job, now_s, look.days.get(key, ()), look.settings.cluster(job.cluster).taskmanager_slots),
         goal=goal,
         plan=plan,
     )

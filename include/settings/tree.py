@@ -81,8 +81,8 @@ class Settings(Section):
 
     @property
     def taskmanager_slots(self) -> dict[str, int]:
-        """Cluster -> slots of a TaskManager, of which a job pays whole ones."""
-        return {name: one.taskmanager_slots for name, one in self.clusters.items()}
+        """Cluster -> slots of a TaskManager, of those whose jobs pay whole ones."""
+        return {name: one.taskmanager_slots for name, one in self.clusters.items() if one.taskmanager_slots > 1}
 
     def job_limits(self, cluster: str, job: str) -> JobLimits:
         """Return the limits that are set for a job itself; a job that is not named has none."""

@@ -94,7 +94,7 @@ def build_conditions(subject: Subject, settings: Settings) -> Conditions:
         prices=Prices(costs.resource_weight, costs.late_weight, costs.rescale_weight, costs.late_after_s),
         disturbances=replace(
             fit_disturbances(subject.models, planner),
-            taskmanager_slots=settings.taskmanager_slots.get(subject.cluster, 1),
+            taskmanager_slots=settings.cluster(subject.cluster).taskmanager_slots,
         ),
         planner=planner,
         training=settings.training,

@@ -191,11 +191,11 @@ def _end_lost_request(history: JobHistory, case: Case) -> JobHistory:
 
 
 def _end_unfilled_request(history: JobHistory, case: Case) -> JobHistory:
-    unfilled, ended = history.in_flight, _accept_requested(_note_failure(history, case), case)
-    is_back = unfilled is None or unfilled.is_rollback
-    if unfilled is not None and is_back and count_missing(unfilled, case.observed):
-        return ended  # nobody changed the job: the next decision is free
-    return replace(_hold_foreign(ended, case, "Flink did not fill a request"), unfilled=None if is_back else unfilled)
+    request, ended = history.in_flight, _accept_requested(_note_failure(history, case), case)
+    held = _hold_foreign(ended, case, "Flink did not fill a request")
+    if request is None or not request.is_rollback:
+        return replace(held, unfilled=request)
+    return ended if count_missing(request, case.observed) else held  # slots that are gone are nobody's change
 
 
 def _note_failure(history: JobHistory, case: Case) -> JobHistory:

@@ -56,7 +56,7 @@ class JobTask:
 
     def read_history(self, subject: Subject, state: Mapping[Any, Any]) -> History:
         """Return what ran of a job."""
-        paid = self.settings.taskmanager_slots.get(subject.cluster, 1)
+        paid = self.settings.cluster(subject.cluster).taskmanager_slots
         return build_history(subject.graph, self.followed, state, paid)
 
 
